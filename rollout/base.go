@@ -19,10 +19,13 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 		return false, changes
 	}
 	j := max(n.goalPod, n.outdatedPod)
-	for k := n.first; k < n.end && j == none && n.leavesByHook; k++ { // its way back may have begun
-		if t := r.pods[k].traits; t.hasAny(preparingDelete) && !t.hasAny(deleting|finished) {
-			j = k
+	if n.goalPod != none && n.outdatedPod != none { // with surge its way back may have begun
+		if j = n.goalPod; r.revisionOf(&r.pods[n.outdatedPod]) != r.revision.Base.Hash {
+			return false, changes
 		}
+	}
+	if j == none {
+		j = r.leavingPod(n) // its way back may have begun
 	}
 	if j == none { // what comes back there is for revisionInClosed to say
 		lost := r.lostRevision(i)
@@ -32,7 +35,7 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 	p := &r.pods[j]
 	hash := r.revisionOf(p)
 	switch outOfReach, _ := r.outOfReach(n); {
-	case min(n.goalPod, n.outdatedPod) != none || r.isGood(hash) || p.traits.hasAny(patchInFlight):
+	case r.isGood(hash) || p.traits.hasAny(patchInFlight):
 		return false, changes
 	case r.hasFailed(hash):
 		return true, changes
@@ -44,6 +47,22 @@ func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 		verdict := r.failing.Of(p.Object, series, r.snapshot.Now)
 		return verdict.Failed, earlier(verdict.At, r.backoffs.forgotten(n.Name, hash))
 	}
+}
+
+// leavingPod returns the pod that leaves the node through its hook, of several one that is ready, by name; none: there is none.
+func (r *run) leavingPod(n *node) int32 {
+	best := int32(none)
+	for j := n.first; j < n.end && n.leavesByHook; j++ {
+		p := &r.pods[j]
+		if !p.traits.hasAny(preparingDelete) || p.traits.hasAny(deleting|finished) {
+			continue
+		}
+		isReady, first := p.traits.hasAny(ready), best == none || p.Object.Name < r.pods[best].Object.Name
+		if best == none || isReady && !r.pods[best].traits.hasAny(ready) || first && isReady == r.pods[best].traits.hasAny(ready) {
+			best = j
+		}
+	}
+	return best
 }
 
 // sendBack gives the node the base as its goal. Where the pod's revision was given up, the way back goes on past what holds the

@@ -56,9 +56,10 @@ func (r *run) revisionInClosed(i int32) string {
 	}
 }
 
-// hasFailed reports whether a revision of that hash carries the mark of a fail.
+// hasFailed reports whether another revision than the update revision carries the mark of a fail. What that mark means for the update
+// revision is for the spec to say (F3, C7).
 func (r *run) hasFailed(hash string) bool {
-	return slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+	return hash != r.revision.Update.Hash && slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
 		return history.HashOf(revision) == hash && history.Failed(revision)
 	})
 }

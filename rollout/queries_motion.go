@@ -3,6 +3,7 @@ package rollout
 import (
 	"time"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/failure"
@@ -16,7 +17,7 @@ import (
 func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	p := &r.pods[j]
 	switch t := p.traits; {
-	case t.hasAny(marked|finished|unreadable) || r.isOnItsWay(p):
+	case t.hasAny(marked|finished|unreadable|deleting) || r.isOnItsWay(p):
 		return false, changes
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
@@ -33,11 +34,15 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	return false, earlier(verdict.At, crashing.At)
 }
 
-// isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3).
+// isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3) or for a grace period
+// (I4). What its hook has let go waits for nobody but the planner.
 func (r *run) isOnItsWay(p *pod) bool {
 	t := p.traits
-	if t.hasAny(preparingDelete | preparingUpdate) {
-		return true
+	switch {
+	case t.hasAny(preparingDelete):
+		return r.spec.Lifecycle.PreDelete.Matches(p.Object)
+	case t.hasAny(preparingUpdate):
+		return r.spec.Lifecycle.InPlaceUpdate.Matches(p.Object) || p.Object.Annotations[inplace.GraceKey] != ""
 	}
 	state := lifecycle.StateOf(p.Object)
 	hooked := t.hasAny(outOfService) && (state == lifecycle.PreparingNormal || state == lifecycle.Updated)

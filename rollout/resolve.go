@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -29,7 +31,8 @@ func (r *run) resolve() error {
 	if len(r.snapshot.InFlight.Patches) > 0 {
 		in.Limit = math.MaxInt32 // a patch that is not seen yet may bring a pod to any of them (R4)
 	}
-	if in.Stages && !slices.ContainsFunc(in.Revisions, history.Completed) {
+	isBase := func(r *appsv1.ControllerRevision) bool { return history.Completed(r) && !history.Failed(r) }
+	if in.Stages && !slices.ContainsFunc(in.Revisions, isBase) {
 		in.Nodes = r.nodesByRevision()
 	}
 	r.revision, err = r.resolver.Resolve(in)

@@ -13,13 +13,18 @@ import (
 func (r *run) rolloutRecord() Record {
 	now, record := r.snapshot.Now, r.remembered.Rollout
 	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
-	promoted = promoted && r.remembered.Canary.Revision == record.Revision
-	switch begins := (Record{Revision: r.revision.Update.Hash, Began: now}); {
-	case record.Revision == "": // nothing is remembered of the rollout
+	promoted = promoted && r.remembered.Canary.Revision == r.revision.Update.Hash
+	begins := Record{Revision: r.revision.Update.Hash, Began: now}
+	if record.Revision == "" { // nothing is remembered of the rollout
+		begins.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
+	}
+	switch {
+	case promoted || r.retriesFailed():
+		record = begins
+	case record.Revision == "":
 		record = begins
 		record.Frontier = r.markedFrontier()
-		record.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
-	case promoted || r.beginsAnew():
+	case r.beginsAnew():
 		record = begins
 	default:
 		// The memory may be older than the mark. A mark that is older than the rollout is not of it.

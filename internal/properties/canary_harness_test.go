@@ -136,6 +136,7 @@ type sight struct {
 	losses int
 	// planned: a plan for the spec in force has just been made. over: this is the end. settled: nothing will happen any more.
 	planned, over, settled bool
+	plan                   rollout.Plan // the last one, for those who ask what it says of the set
 }
 
 // revision is the hash of a revision, and its name.
@@ -199,7 +200,7 @@ func (c tale) tell(f factory, watch ...func(tale) observer) (*sight, error) {
 			return err
 		}
 		r, err := cluster.Run(plan, steps, func(_ rollout.Snapshot, p rollout.Plan) error {
-			s.planned = true
+			s.planned, s.plan = true, p
 			err := look()
 			s.planned = false
 			for _, a := range p.Revisions { // no event says what a revision is created with

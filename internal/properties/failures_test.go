@@ -60,17 +60,17 @@ func failurePlans() *rapid.Generator[trial] {
 
 // failing is what an observer knows of the nodes that a revision has failed on.
 type failing struct {
-	hash   string
-	retry  string
-	losses int
-	nodes  map[string]*ordeal
+	hash     string
+	retry    string
+	losses   int
+	promoted bool // then its failures begin to count
+	nodes    map[string]*ordeal
 	// old are pods that were there before the revision came to them, if it did: what such a pod restarted says nothing.
 	old map[types.UID]bool
-	// ended are pods of the revision that were seen to have failed.
-	ended map[types.UID]bool
+	// ended are pods of the revision that were seen to have failed, and are not gone, with their nodes.
+	ended map[types.UID]string
 	// parts is how far the stages have come.
 	parts progress
-	read  int // events
 }
 
 // ordeal is what befell the pods of a revision on a node of which none was Ready.
@@ -89,37 +89,42 @@ func (f *failing) begin(s *sight, seen rollout.Snapshot) {
 	goesBack := slices.ContainsFunc(seen.Revisions, func(r *appsv1.ControllerRevision) bool {
 		return history.HashOf(r) == hash && history.Failed(r)
 	})
-	if f.hash != hash || f.losses != s.losses || f.retry != retry || goesBack || f.nodes == nil { // other pods come
-		f.hash, f.losses, f.retry, f.nodes = hash, s.losses, retry, map[string]*ordeal{}
-		if f.old == nil {
-			f.old, f.ended = map[types.UID]bool{}, map[types.UID]bool{}
+	promoted := !mayBeTried(takeAccount(&s.spec, seen))
+	again, lost := f.retry != retry || goesBack, f.losses != s.losses
+	if f.hash != hash || f.losses != s.losses || f.retry != retry || f.promoted != promoted || goesBack || f.nodes == nil { // other pods come
+		f.hash, f.losses, f.retry, f.promoted, f.nodes = hash, s.losses, retry, promoted, map[string]*ordeal{}
+		if f.ended = map[types.UID]string{}; f.old == nil {
+			f.old = map[types.UID]bool{}
 		}
 	}
 	for _, p := range seen.Pods {
 		switch {
-		case revisionOf(p) != hash:
+		case revisionOf(p) != hash || again, // what was before a retry was judged
+			lost && (p.DeletionTimestamp != nil || slices.Contains(seen.InFlight.Deletes, p.UID)): // and nobody knows of this one
 			f.old[p.UID] = true
-		case p.Status.Phase == corev1.PodFailed:
-			f.ended[p.UID] = true
+		case p.Status.Phase == corev1.PodFailed && !f.old[p.UID]:
+			f.ended[p.UID] = nodeOf(p)
 		}
 	}
 }
 
-// bury counts the pods that failed, and are gone since the last look.
-func (f *failing) bury(s *sight) {
-	events := s.cluster.Events()
-	for _, e := range events[f.read:] {
-		if o := f.nodes[e.Node]; o != nil && e.Kind == harness.PodGone && f.ended[e.UID] {
-			o.dead, o.buried = o.dead+1, e.At
+// bury counts the pods that failed, and are seen to be gone since the last look.
+func (f *failing) bury(seen rollout.Snapshot) {
+	for uid, node := range f.ended {
+		if slices.ContainsFunc(seen.Pods, func(p *corev1.Pod) bool { return p.UID == uid }) {
+			continue
+		}
+		delete(f.ended, uid)
+		if o := f.nodes[node]; o != nil {
+			o.dead, o.buried = o.dead+1, seen.Now
 		}
 	}
-	f.read = len(events)
 }
 
 // look counts the nodes that have certainly failed by what the snapshot shows, and how many may.
 func (f *failing) look(s *sight, seen rollout.Snapshot) (failed []string, most int) {
 	f.begin(s, seen)
-	f.bury(s)
+	f.bury(seen)
 	for _, n := range seen.Nodes {
 		if !mustLeave(n) && f.hasFailed(s, seen, n.Name) {
 			failed = append(failed, n.Name)
@@ -152,7 +157,7 @@ func (f *failing) hasFailed(s *sight, seen rollout.Snapshot, node string) bool {
 	if !down {
 		return false
 	}
-	if seen.Now.Sub(o.buried) < 20*time.Minute {
+	if !up && seen.Now.Sub(o.buried) < 20*time.Minute { // what was deleted before says nothing of a pod that serves
 		restarts += int32(o.dead)
 	}
 	switch {
@@ -180,7 +185,7 @@ func unreadySince(p *corev1.Pod) time.Time {
 func (f *failing) openNodes(s *sight, seen rollout.Snapshot) int {
 	spec := s.spec
 	a := takeAccount(&spec, seen)
-	open, count := f.parts.follow(a, s.losses), 0
+	open, count := f.parts.follow(a), 0
 	for _, n := range seen.Nodes {
 		if runs(n) && (len(spec.Strategy.Policy.Stages) == 0 || open[a.ofNode[n.Name]]) {
 			count++
@@ -301,7 +306,8 @@ func observeBack(tale) observer {
 		if s.planned {
 			seen := s.cluster.Snapshot()
 			failed, most := f.look(s, seen)
-			over = over || len(failed) > most && !mayBeTried(takeAccount(&s.spec, seen))
+			a := takeAccount(&s.spec, seen)
+			over = over || len(failed) > most && !mayBeTried(a) && !a.completed() // what fails later is not the rollout's (F2)
 		}
 		if rests, err := s.rests(); !rests {
 			return err

@@ -38,6 +38,11 @@ func remembering(change func(*account, *stage.Frontier)) func(rollout.Spec, harn
 			if r := &s.Memory.Rollout; r.Revision == a.hash {
 				change(a, &r.Frontier)
 			}
+			s.Revisions = slices.Clone(s.Revisions)
+			for i, r := range s.Revisions { // the mark would set the memory right
+				s.Revisions[i] = r.DeepCopy()
+				delete(s.Revisions[i].Annotations, history.FrontierAnnotation)
+			}
 			return plan(s)
 		}
 	}

@@ -234,7 +234,7 @@ func unique(t *testing.T) (named func(name, why string)) {
 
 // rejects looks for a trial, among the same ones in every run, that the mutant fails.
 func rejects(t *testing.T, m mutant) {
-	const most = 400
+	const most = 1000
 	buggy := func(spec rollout.Spec) (harness.PlanFunc, error) {
 		plan, err := realPlanner(spec)
 		if err != nil {

@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -34,7 +35,7 @@ var (
 	stagesPure   = property{"V13 with stages", stagePlans(), once(checkPure)}
 	stagesSafe   = property{"V1 to V21 with stages", stagePlans(), once(checkSafe)}
 	stagesHold   = property{"V20 nothing new in parts that are not open", stagePlans(), once(checkStagesHold)}
-	passesStages = statement{"V20, V21 part by part, all the way", stageWorlds(), observed(observeStages)}
+	passesStages = statement{"V20, V21, V30 part by part, all the way", stageWorlds(), observed(observeStages)}
 	breaksStages = statement{"V20 no further than what the revision breaks", breakingStageWorlds(), observed(observeStages)}
 	endsStages   = statement{"V16, V18 with approvals and time every part is done", quietStageWorlds(), observed(observeStages, observeRolledOut)}
 	keepsOpen    = statement{"V16 a part that is done is so for good", growingStageWorlds(), observed(observeStages, observeOpenParts)}
@@ -100,8 +101,8 @@ func compareSpots(a, b spotOf) int {
 	return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(rankA, rankB), numberA.Cmp(numberB), cmp.Compare(a.value, b.value))
 }
 
-// tally is how the nodes of a part stand.
-type tally struct{ nodes, settled, arrived, behind int }
+// tally is how the nodes of a part stand. Those that are barred by taints count nowhere else.
+type tally struct{ nodes, settled, arrived, behind, barred int }
 
 // account says how the nodes of each part stand, as the snapshot shows it.
 type account struct {
@@ -142,7 +143,9 @@ func (a *account) count(n *corev1.Node, in *tally) {
 	case !runs(n):
 		if arrived && !settled && !mustLeave(n) { // the revision may have broken it
 			in.arrived++
+			return
 		}
+		in.barred++
 	case settled:
 		in.nodes++
 		in.settled++
@@ -166,6 +169,10 @@ func (a *account) standing(n *corev1.Node) (settled, arrived bool) {
 	node := n.Name
 	cpu := cmp.Or(wantedCPU(*a.spec, n), a.spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String())
 	for _, p := range a.seen.Pods {
+		overdue := p.DeletionTimestamp != nil && !p.DeletionTimestamp.After(a.seen.Now)
+		if overdue && nodeOfAny(p) == node && !lifecycle.Terminal(p) {
+			arrived = true // nobody ends it, so that the node is down, and not behind
+		}
 		if nodeOfAny(p) != node || p.Spec.Containers[0].Resources.Requests.Cpu().String() != cpu || revisionOf(p) != a.hash || p.DeletionTimestamp != nil || slices.Contains(a.seen.InFlight.Deletes, p.UID) {
 			continue
 		}
@@ -182,6 +189,32 @@ func (a *account) standing(n *corev1.Node) (settled, arrived bool) {
 		arrived = arrived || create.Node == node && create.Revision == a.hash
 	}
 	return settled, arrived
+}
+
+// spotNamed is the part of a stage of that name, or of the nodes that are in none.
+func (a *account) spotNamed(name, value string) spotOf {
+	stages := a.spec.Strategy.Policy.Stages
+	for i, of := range stages {
+		if of.Name == name {
+			return spotOf{i, value}
+		}
+	}
+	return spotOf{len(stages), value}
+}
+
+// marked is the last part that is done by what is written on the revision, as it has its number now.
+func (a *account) marked() spotOf {
+	for _, r := range a.seen.Revisions {
+		var mark struct {
+			Revision     int64
+			Stage, Value string
+		}
+		if r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == a.hash &&
+			json.Unmarshal([]byte(r.Annotations[history.FrontierAnnotation]), &mark) == nil && mark.Revision == r.Revision {
+			return a.spotNamed(mark.Stage, mark.Value)
+		}
+	}
+	return spotOf{stage: -1}
 }
 
 func (a *account) stageOf(at spotOf) stage.Stage {
@@ -221,17 +254,16 @@ func (a *account) completed() bool {
 
 // progress is what was seen to be done of the rollout of one revision: the last part, and since when. Nil: none.
 type progress struct {
-	hash   string
-	losses int
-	last   *spotOf
-	since  time.Time
+	hash  string
+	last  *spotOf
+	since time.Time
 }
 
-// follow moves on as far as the account says, and returns the parts that are open.
-func (p *progress) follow(a *account, losses int) map[spotOf]bool {
-	lost := p.last == nil
-	if p.hash != a.hash || p.losses != losses || a.completed() {
-		*p, lost = progress{hash: a.hash, losses: losses}, true
+// follow moves on as far as the account says, and returns the parts that are open. A loss of the memory moves nothing (P-C): that
+// a part was open is not to be seen from pods. Nor does anything that is seen during a trial.
+func (p *progress) follow(a *account) map[spotOf]bool {
+	if p.hash != a.hash || a.completed() || mayBeTried(a) {
+		*p = progress{hash: a.hash}
 	}
 	open := map[spotOf]bool{}
 	going := true
@@ -247,13 +279,9 @@ func (p *progress) follow(a *account, losses int) map[spotOf]bool {
 				p.last, p.since = &at, a.seen.Now
 			}
 		case !going:
-		case lost && a.looksDone(at):
-			open[at] = true
-			p.last, p.since = &at, a.seen.Now
 		case p.last != nil && p.since.Add(a.stageOf(*p.last).Soak).After(a.seen.Now) || !a.approved(at):
 			going = false
 		default:
-			lost = false
 			open[at] = true
 			if going = a.looksDone(at); going {
 				p.last, p.since = &at, a.seen.Now
@@ -284,12 +312,10 @@ func nothingNew(spec *rollout.Spec, s rollout.Snapshot, p *rollout.Plan) error {
 	}
 	remembered := spotOf{stage: -1}
 	if f := s.Memory.Rollout.Frontier; s.Memory.Version == rollout.MemoryVersion && !f.At.IsZero() {
-		remembered = spotOf{len(spec.Strategy.Policy.Stages), f.Value}
-		for i, of := range spec.Strategy.Policy.Stages {
-			if of.Name == f.Stage {
-				remembered.stage = i
-			}
-		}
+		remembered = a.spotNamed(f.Stage, f.Value)
+	}
+	if marked := a.marked(); compareSpots(marked, remembered) > 0 {
+		remembered = marked
 	}
 	// The first part that is certainly not done: a node of it is to have the revision, and no pod of it.
 	var undone *spotOf
@@ -353,7 +379,7 @@ func observeStages(tale) observer {
 		}
 		spec := s.spec
 		a := takeAccount(&spec, s.cluster.Snapshot())
-		open = p.follow(a, s.losses)
+		open = p.follow(a)
 		if a.trial = mayBeTried(a); a.trial || !a.completed() && !a.expedited() {
 			made = a
 		}
@@ -406,7 +432,8 @@ func (a *account) allows(e harness.Event, open map[spotOf]bool, base map[string]
 			return fmt.Errorf("V20: %s: in part %v, which is not open", e, at)
 		}
 	case harness.PodDeleted:
-		if before != nil && live == 1 && before.Status.Phase != corev1.PodFailed && revisionOf(before) != a.hash && isRun(a, e.Node) {
+		broken := before != nil && !isReady(before) && !base[revisionOf(before)] // it goes back to what was good (P-E)
+		if before != nil && live == 1 && before.Status.Phase != corev1.PodFailed && revisionOf(before) != a.hash && isRun(a, e.Node) && !broken {
 			return fmt.Errorf("V20: %s: in part %v, which is not open", e, at)
 		}
 	default: // brings no pod
@@ -435,6 +462,9 @@ func observeRolledOut(tale) observer {
 		some := false
 		for _, at := range a.spots {
 			n := a.tally[at]
+			if n.nodes+n.arrived == 0 && n.barred > 0 {
+				return nil // who is tainted has his turn when he is not any more, and those behind him wait
+			}
 			if some = some || n.settled > 0; n.settled < n.nodes {
 				return fmt.Errorf("V16: in the end part %v has %+v", at, *n)
 			}
@@ -454,7 +484,7 @@ func observeOpenParts(tale) observer {
 		spec := s.spec
 		a := takeAccount(&spec, s.cluster.Snapshot())
 		if s.planned {
-			open = p.follow(a, s.losses)
+			open = p.follow(a)
 		}
 		if rests, err := s.rests(); !rests {
 			return err

@@ -118,8 +118,9 @@ func (v *verifier) checkReplace(pod *pod) {
 // frees reports whether a pod that serves nobody goes so that a new one can come, which is not created beside two: what else is
 // on the node is on its way out, and waits for the new one.
 func (v *verifier) frees(going *pod) bool {
-	others := func(p *pod) bool { return p != going && p.stays() }
-	return going.node.any(others) && !going.node.any(func(p *pod) bool { return others(p) && !p.leaves() })
+	out := func(p *pod) bool { return p.leaves() || p.leaving && p.goes() }
+	return going.node.any(func(p *pod) bool { return p != going && !p.marked && out(p) }) &&
+		!going.node.any(func(p *pod) bool { return p != going && p.stays() && !out(p) && !p.goes() })
 }
 
 // surplus reports whether M3 prefers another pod of the node: one that is where the node is to end if this one is, else one

@@ -49,11 +49,12 @@ func (v *verifier) checkMotion() {
 	if s.State != status.Updating || s.Reason == status.ReasonNone || asked > 0 || !v.plan.Empty() || !v.plan.NextWake.IsZero() {
 		return
 	}
-	moves := slices.ContainsFunc(v.pods, func(p *pod) bool {
+	hooked := slices.ContainsFunc(v.pods, func(p *pod) bool { // every other motion has a clock by which it is over
 		state := lifecycle.StateOf(p.object)
-		return p.isDeleted && p.gone.After(v.snapshot.Now) || state != "" && state != lifecycle.Normal
+		letGo := state == lifecycle.PreparingDelete && !v.spec.Lifecycle.PreDelete.Matches(p.object)
+		return state != "" && state != lifecycle.Normal && !letGo
 	})
-	if !moves {
+	if !hooked {
 		v.report(28, "", "P-A: the state is Updating (%s), and nothing is done, nothing is in motion, and no clock runs; "+
 			"right is Stuck, with who is in the way", s.Reason)
 	}

@@ -29,6 +29,12 @@ type plantedBug struct {
 	want  int
 }
 
+// isFoundBy reports whether the violation is what the bug has to show as. Where a clock changes the state and nothing else, a wake
+// that is missing shows as a state that says what will never happen.
+func (b *plantedBug) isFoundBy(v verify.Violation) bool {
+	return v.Invariant == b.want || b.want == 15 && v.Invariant == 28
+}
+
 func plantedBugs() []plantedBug {
 	return []plantedBug{
 		{"a delete twice", func(_ *rollout.Spec, _ *rollout.Snapshot, p *rollout.Plan) bool {
@@ -94,9 +100,14 @@ func plantedBugs() []plantedBug {
 			for _, pod := range snapshot.Pods { // package inplace reads grace periods that Kruise has begun
 				awake = awake && pod.Annotations[inplace.GraceKey] == ""
 			}
-			if s.Strategy.MaxUnschedulable != nil || s.Strategy.Policy.Outages != nil {
-				// Whether B8 and B9 matter on a node depends on what becomes of the plan's actions there.
-				awake = awake && len(p.Creates)+len(p.Deletes)+len(p.Patches) == 0
+			// Whether the clock matters after a plan that does something, and beside hooks and requests, depends on what becomes
+			// of these. To a set that is done or stuck it may matter only for what is said of single pods.
+			f := &snapshot.InFlight
+			asked := len(f.Creates) + len(f.Deletes) + len(f.Patches) + len(f.Revisions) + len(f.Pulls)
+			awake = awake && p.Empty() && asked == 0 && p.Status.State == status.Updating
+			for _, pod := range snapshot.Pods {
+				state := lifecycle.StateOf(pod)
+				awake = awake && (state == "" || state == lifecycle.Normal)
 			}
 			p.NextWake = time.Time{}
 			for i := range p.Decisions {
@@ -212,7 +223,7 @@ func findsPlanted(t *testing.T, bug plantedBug, scenarios *rapid.Generator[harne
 		return true, verify.Plan(c.Spec, c.Snapshot, &plan)
 	}
 	missed := func(found []verify.Violation) bool {
-		return !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Invariant == bug.want })
+		return !slices.ContainsFunc(found, bug.isFoundBy)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		for range 8 { // in most plans, some of the bugs cannot be planted

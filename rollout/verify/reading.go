@@ -139,8 +139,7 @@ func (v *verifier) isCandidate(node *node, best *pod) bool {
 	}
 	alone := node.others(best) == 0
 	if v.surges() { // what is on its way out waits for the new pod, which waits for this one, if that serves nobody
-		goes := !best.ready && !node.any(func(p *pod) bool { return p != best && p.stays() && !p.leaves() })
-		return !node.terminal && (alone || goes)
+		return !node.terminal && (alone || !best.ready && v.frees(best))
 	}
 	return alone || !best.ready
 }

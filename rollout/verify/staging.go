@@ -98,8 +98,10 @@ func (v *verifier) isBackDue(node *node) bool {
 		return false
 	}
 	p := cmp.Or(node.bestCurrent, node.bestOutdated)
-	if i := slices.IndexFunc(node.pods, func(p *pod) bool { return p.leaving && p.active() }); p == nil && i >= 0 {
-		p = node.pods[i]
+	leaving := slices.DeleteFunc(slices.Clone(node.pods), func(p *pod) bool { return !p.leaving || !p.active() })
+	if p == nil && len(leaving) > 0 { // of several, one that serves counts
+		slices.SortFunc(leaving, func(a, b *pod) int { return cmp.Compare(a.object.Name, b.object.Name) })
+		p = leaving[max(0, slices.IndexFunc(leaving, func(p *pod) bool { return p.ready }))]
 	}
 	if p == nil {
 		lost := v.lostRevision(node)
@@ -114,9 +116,11 @@ func (v *verifier) isBackDue(node *node) bool {
 		hash = v.plan.Status.UpdateRevision
 	}
 	switch {
-	case node.bestCurrent != nil && node.bestOutdated != nil, v.keptInClosed(hash), p.patched:
+	case node.bestCurrent != nil && node.bestOutdated != nil && !v.staging.bases[node.bestOutdated.hash]: // else its way back has begun
 		return false
-	case slices.ContainsFunc(v.history.byHash[hash], history.Failed):
+	case v.keptInClosed(hash), p.patched:
+		return false
+	case hash != v.plan.Status.UpdateRevision && slices.ContainsFunc(v.history.byHash[hash], history.Failed):
 		return true
 	case p.ready || node.hold != rollout.LimitNone || node.cutOff || node.any(v.isOverdue):
 		return false
@@ -126,9 +130,10 @@ func (v *verifier) isBackDue(node *node) bool {
 	}
 }
 
-// backAt is when a revision counts as one that does not work on the node, by the clock alone; zero: never.
+// backAt is when a revision counts as one that does not work on the node, by the clock alone; zero: never. That of a pod may be
+// unknown: it is none that was rolled out everywhere.
 func (v *verifier) backAt(node *node, hash string, pod *corev1.Pod) time.Time {
-	if hash == "" || v.keptInClosed(hash) {
+	if hash == "" && pod == nil || v.keptInClosed(hash) {
 		return time.Time{}
 	}
 	options, retried := v.failed.options, time.Time{}

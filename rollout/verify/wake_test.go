@@ -239,8 +239,6 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 			scene: asleep(turnedDown(burstOfOne))},
 		{name: "in the grace period of an update before, turned down by slow start", why: "B7: its turn has not come",
 			scene: asleep(turnedDown(handSlowly("1", "1", 0)))},
-		{name: "terminating, in a slow start that nobody waits for", why: "B7: its place is of no use", scene: asleep(handFleet(handPods("available", "a-old", "b-new"), ending,
-			handSlowly("5", "5", 0)))},
 		{name: "terminating, followed by what this plan creates", why: "B8: nobody knows whether the node will count then", scene: asleep(handFleet(
 			handPods("available", "a-old"), ending, handSurgingBy(1), handLeavingOut("1")))},
 		{name: "terminating, beside what this plan deletes", why: "B8: nobody knows whether the node will count then", scene: asleep(handFleet(
@@ -272,7 +270,12 @@ func TestVerifyAcceptsSleep(t *testing.T) {
 		{
 			name: "asleep until after a pod terminates for too long, beside one that comes up", why: "B8: the node holds a place of maxSurge", scene: handFleet(
 				handPods("available", "a-old", "a-older"), handPods("unready", "a-new"), ending, handSurgingBy(1), handLeavingOut("1")),
-			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, mention: "node a: B8: pod a-old is terminating for too long",
+			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 15, also: 28, mention: "node a: B8: pod a-old is terminating for too long",
+		},
+		{
+			name: "asleep while a pod terminates, in a slow start that nobody waits for", why: "B7 needs no wake there, but what terminates for too long does not move (P-A)",
+			scene: handFleet(handPods("available", "a-old", "b-new"), ending, handSlowly("5", "5", 0)),
+			plant: func(s *handmade) { s.plan.NextWake = time.Time{} }, want: 28, mention: "no clock runs",
 		},
 	})
 }
