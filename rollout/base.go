@@ -11,8 +11,9 @@ import (
 // serve, goes back to the base: it stands in the way of the revision that is to mend it, and mending it disturbs nobody. That is
 // part of step 5, once it is known which parts are open. Which revision a lost pod comes back at is in revisionInClosed.
 
-// goesBack reports whether a node in a part that is not open goes back to the base: its only pod has failed there by F1's
-// measure, or is of a revision that was given up. changes is when the clock may change that; zero: never.
+// goesBack reports whether a node in a part that is not open goes back to the base: its only pod, or the one beside a pod of the
+// base, has failed there by F1's measure, or is of a revision that was given up. changes is when the clock may change that; zero:
+// never.
 func (r *run) goesBack(i int32) (back bool, changes time.Time) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.expects != expectsNothing || !r.hasBase() {
@@ -57,8 +58,17 @@ func (r *run) leavingPod(n *node) int32 {
 		if !p.traits.hasAny(preparingDelete) || p.traits.hasAny(deleting|finished) {
 			continue
 		}
-		isReady, first := p.traits.hasAny(ready), best == none || p.Object.Name < r.pods[best].Object.Name
-		if best == none || isReady && !r.pods[best].traits.hasAny(ready) || first && isReady == r.pods[best].traits.hasAny(ready) {
+		if best == none {
+			best = j
+			continue
+		}
+		other := &r.pods[best]
+		switch isReady := p.traits.hasAny(ready); {
+		case isReady != other.traits.hasAny(ready):
+			if isReady {
+				best = j
+			}
+		case p.Object.Name < other.Object.Name:
 			best = j
 		}
 	}

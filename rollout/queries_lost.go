@@ -56,12 +56,13 @@ func (r *run) revisionInClosed(i int32) string {
 	}
 }
 
-// hasFailed reports whether another revision than the update revision carries the mark of a fail. What that mark means for the update
-// revision is for the spec to say (F3, C7).
+// hasFailed reports whether another revision than the update revision carries the mark of a fail. What that mark means for the
+// update revision is for the spec to say (F3, C7).
 func (r *run) hasFailed(hash string) bool {
-	return hash != r.revision.Update.Hash && slices.ContainsFunc(r.snapshot.Revisions, func(revision *appsv1.ControllerRevision) bool {
+	isFailed := func(revision *appsv1.ControllerRevision) bool {
 		return history.HashOf(revision) == hash && history.Failed(revision)
-	})
+	}
+	return hash != r.revision.Update.Hash && slices.ContainsFunc(r.snapshot.Revisions, isFailed)
 }
 
 // revisionBefore returns the revision of the pod that the node has lost. If that is not seen, it is the stable revision, or once

@@ -34,8 +34,8 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	return false, earlier(verdict.At, crashing.At)
 }
 
-// isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3) or for a grace period
-// (I4). What its hook has let go waits for nobody but the planner.
+// isOnItsWay reports whether the pod is ready and only waits to be available (B5), or waits for a hook (L2, L3) or for a grace
+// period (I4). What its hook has let go waits for nobody but the planner.
 func (r *run) isOnItsWay(p *pod) bool {
 	t := p.traits
 	switch {

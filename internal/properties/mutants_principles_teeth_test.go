@@ -88,6 +88,15 @@ var principleTaleMutants = []taleMutant{
 		return metav1.NewTime(rollouttest.Noon().Add(time.Hour)) // long after each update began
 	})},
 	{"dates failures by the creation of pods", "a pod that served for an hour is one that failed for an hour", blamesNobody, misreading(neverServed)},
+	{"an empty frontier is a lost one", "what looks done is open, until it is known how far the rollout is", passesGates, remembering(
+		func(a *account, f *stage.Frontier) {
+			for _, at := range a.spots {
+				if !f.At.IsZero() || !a.looksDone(at) {
+					return
+				}
+				*f = stage.Frontier{Stage: a.stageOf(at).Name, Value: at.value, At: a.seen.Now.Add(-24 * time.Hour), Layout: stage.Layout(a.spec.Strategy.Policy.Stages, at.stage)}
+			}
+		})},
 	{"who is left out may be taken", "a node that does not count needs no room", keepsLastPods, spoiling(takesLeftOut)},
 	{"nobody goes back", "what is broken in closed parts waits for its turn", bringsBack, spoiling(goesNowhere)},
 }

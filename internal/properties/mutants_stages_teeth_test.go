@@ -260,6 +260,14 @@ var stageTaleMutants = []taleMutant{
 	{"does not wake", "nobody plans when the time to soak is over", endsStages, spoiling(func(_ rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
 		p.NextWake = time.Time{}
 	})},
+	{"the revision carries no frontier", "how far the stages are is for the memory", losesNothing, misreading(
+		func(s *rollout.Snapshot) {
+			s.Revisions = slices.Clone(s.Revisions)
+			for i, r := range s.Revisions {
+				s.Revisions[i] = r.DeepCopy()
+				delete(s.Revisions[i].Annotations, history.FrontierAnnotation)
+			}
+		})},
 	{"a done part reopens", "a node that restarts or joins there closes the next ones", keepsOpen, reopens},
 }
 

@@ -19,8 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// The principles that stand above the rules (P-A to P-E), as far as one plan shows them, and in whole runs. That parts pass one after
-// the other (P-C) is for passesStages to say, whose account knows no other way.
+// The principles that stand above the rules (P-A to P-E), as far as one plan shows them, and in whole runs.
 var (
 	nothingUnsaid = property{"V28 nothing stands still unsaid", failurePlans(), verified(28)}
 	noBlame       = property{"V29 no blame without evidence", failurePlans(), verified(29)}
@@ -29,6 +28,7 @@ var (
 	closedHold    = property{"V32 closed parts hold what was good", stagePlans(), verified(32)}
 	saysAtRest    = statement{"V28 what comes to rest is done, Paused, or Stuck and says what helps", restingWorlds(), observed(observeAtRest)}
 	blamesNobody  = statement{"V29 a revision that works is not blamed", blamelessWorlds(), observed(observeBlame)}
+	passesGates   = statement{"V30 no event opens a part that was not passed", gatedWorlds(), observed(observeStages)}
 	keepsLastPods = statement{"V31 the last serving pod stays until the next one serves", roomyWorlds(), observed(observeLastPods)}
 	bringsBack    = statement{"V32 what is broken in closed parts goes back", supersededWorlds(), observed(observeStages, observeBroken)}
 )
@@ -38,7 +38,7 @@ func TestPrinciplesHold(t *testing.T) {
 }
 
 func TestPrinciplesAllTheWay(t *testing.T) {
-	testTales(t, saysAtRest, blamesNobody, keepsLastPods, bringsBack)
+	testTales(t, saysAtRest, blamesNobody, passesGates, keepsLastPods, bringsBack)
 }
 
 // observeAtRest sees to it that a set which has come to rest does not say that it goes on. If it says that it is stuck, then somebody
@@ -190,6 +190,37 @@ func blamelessWorlds() *rapid.Generator[tale] {
 					Node: rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name,
 				},
 			})
+		}
+		c.most = enough
+		return c
+	})
+}
+
+// gatedWorlds generates tales of stages in which all happens that once opened a part by itself: canaries before, earlier attempts, nodes
+// that are relabelled, lost memory.
+func gatedWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := stageTale(t)
+		if rapid.Bool().Draw(t, "canary before") {
+			rollouttest.Canary("50%")(&c.Spec)
+			rollouttest.CanaryFor(time.Minute, 0)(&c.Spec)
+		}
+		if rapid.Bool().Draw(t, "approved") {
+			all(c.Spec)(&c.Spec)
+		}
+		now := c.Spec
+		for range rapid.IntRange(1, 6).Draw(t, "turns") {
+			next := turn{after: rapid.IntRange(1, 12).Draw(t, "after")}
+			switch node := rapid.SampledFrom(c.Snapshot.Nodes).Draw(t, "node").Name; rapid.SampledFrom([]string{"revision", "move", "move", "memory"}).Draw(t, "turn") {
+			case "revision":
+				now = altered(now, rollouttest.Image(rapid.SampledFrom([]string{"agent:v5", nextImage}).Draw(t, "image")))
+				next.spec = &now
+			case "move":
+				next.mishap = harness.Mishap{Kind: harness.MoveNode, Node: node}
+			default:
+				next.mishap = harness.Mishap{Kind: harness.LoseMemory, Node: node}
+			}
+			c.turns = append(c.turns, next)
 		}
 		c.most = enough
 		return c

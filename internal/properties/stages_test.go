@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -35,16 +36,17 @@ var (
 	stagesPure   = property{"V13 with stages", stagePlans(), once(checkPure)}
 	stagesSafe   = property{"V1 to V21 with stages", stagePlans(), once(checkSafe)}
 	stagesHold   = property{"V20 nothing new in parts that are not open", stagePlans(), once(checkStagesHold)}
-	passesStages = statement{"V20, V21, V30 part by part, all the way", stageWorlds(), observed(observeStages)}
+	passesStages = statement{"V20, V21 part by part, all the way", stageWorlds(), observed(observeStages)}
 	breaksStages = statement{"V20 no further than what the revision breaks", breakingStageWorlds(), observed(observeStages)}
 	endsStages   = statement{"V16, V18 with approvals and time every part is done", quietStageWorlds(), observed(observeStages, observeRolledOut)}
+	losesNothing = statement{"V16 a rollout whose memory is lost again and again ends as if it was not", approvedWorlds(), checkForgetfulStages}
 	keepsOpen    = statement{"V16 a part that is done is so for good", growingStageWorlds(), observed(observeStages, observeOpenParts)}
 )
 
 func TestStagesAreSafe(t *testing.T) { test(t, stagesPure, stagesSafe, stagesHold) }
 
 func TestStagesAllTheWay(t *testing.T) {
-	testTales(t, passesStages, breaksStages, endsStages, keepsOpen)
+	testTales(t, passesStages, breaksStages, endsStages, losesNothing, keepsOpen)
 }
 
 // stagePlans generates trials of one snapshot with stages, mostly with a budget that leaves them the say.
@@ -476,6 +478,45 @@ func observeRolledOut(tale) observer {
 	}
 }
 
+// checkForgetfulStages loses the memory before every third plan. The rollout is over at the same time, and each node got the revision as
+// often: the mark on the revision says how far the stages are.
+func checkForgetfulStages(c tale, f factory) error {
+	forgetful := func(spec rollout.Spec) (harness.PlanFunc, error) {
+		plan, err := f(spec)
+		plans := 0
+		return func(s rollout.Snapshot) (rollout.Plan, error) {
+			if plans++; plans%3 == 0 {
+				s.Memory = rollout.Memory{}
+			}
+			return plan(s)
+		}, err
+	}
+	with, err := c.tell(f, observeStages, observeRolledOut)
+	if err != nil {
+		return err
+	}
+	without, err := c.tell(forgetful, observeStages, observeRolledOut)
+	if err != nil {
+		return fmt.Errorf("with losses: %w", err)
+	}
+	got := func(s *sight) map[string]int {
+		times := map[string]int{}
+		for _, e := range s.cluster.Events() {
+			if (e.Kind == harness.PodCreated || e.Kind == harness.PodUpdated) && e.Revision == s.of.hash {
+				times[e.Node]++
+			}
+		}
+		return times
+	}
+	if before, after := got(with), got(without); !maps.Equal(before, after) {
+		return fmt.Errorf("V16: the nodes got the revision %v times, and with losses %v times\n%s", before, after, without.recently())
+	}
+	if before, after := with.cluster.Now(), without.cluster.Now(); after.After(before) {
+		return fmt.Errorf("V16: it is over at %s, and with losses at %s\n%s", before, after, without.recently())
+	}
+	return nil
+}
+
 // observeOpenParts sees to it that in the end no node of an open part is behind, whatever has become of the others.
 func observeOpenParts(tale) observer {
 	var p progress
@@ -644,6 +685,15 @@ func quietStageWorlds() *rapid.Generator[tale] {
 		end := altered(*c.turns[len(c.turns)-1].spec, func(s *rollout.Spec) { s.Strategy.Partition = nil })
 		all(end)(&end)
 		c.turns[len(c.turns)-1].spec = &end
+		return c
+	})
+}
+
+// approvedWorlds generates tales of stages that are all approved, and in which nothing else happens.
+func approvedWorlds() *rapid.Generator[tale] {
+	return rapid.Custom(func(t *rapid.T) tale {
+		c := stageTale(t)
+		all(c.Spec)(&c.Spec)
 		return c
 	})
 }

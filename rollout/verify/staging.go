@@ -116,8 +116,8 @@ func (v *verifier) isBackDue(node *node) bool {
 		hash = v.plan.Status.UpdateRevision
 	}
 	switch {
-	case node.bestCurrent != nil && node.bestOutdated != nil && !v.staging.bases[node.bestOutdated.hash]: // else its way back has begun
-		return false
+	case node.bestCurrent != nil && node.bestOutdated != nil && !v.staging.bases[node.bestOutdated.hash]:
+		return false // else its way back has begun
 	case v.keptInClosed(hash), p.patched:
 		return false
 	case hash != v.plan.Status.UpdateRevision && slices.ContainsFunc(v.history.byHash[hash], history.Failed):
