@@ -79,6 +79,7 @@ func (r *run) findFailed() {
 		if innocent {
 			continue
 		}
+		since.Up = upSince(n.Object)
 		if n.failed = r.isRestarting(int32(i), since); n.failed {
 			continue
 		}
@@ -86,7 +87,7 @@ func (r *run) findFailed() {
 			continue
 		}
 		series := r.backoffs.series(n.Name, r.revision.Update.Hash)
-		series.Retried = since.Retried
+		series.Retried, series.Up = since.Retried, since.Up
 		if pod != nil {
 			series.Back = failure.StartedSince(n.Object, pod)
 		}
@@ -130,7 +131,7 @@ func (r *run) isRestarting(i int32, since failure.Series) bool {
 	outcome := r.outcome(i)
 	return outcome != placement.Leave && slices.ContainsFunc(r.podsOf(&r.nodes[i]), func(p pod) bool {
 		runs := p.traits.hasAny(atGoal) && !p.traits.hasAny(marked) && (outcome == placement.Run || p.traits.hasAny(bound))
-		return runs && p.traits.hasAny(restarting) && since.Counts(p.Object)
+		return runs && p.traits.hasAny(restarting) && r.failures.Restarting(p.Object, since)
 	})
 }
 

@@ -151,6 +151,14 @@ func failureScenes() []scene {
 		})
 	}
 	restartedAndUp := newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })
+	ended := func(d time.Duration) podOf { // so long ago, the third time
+		return newPod(kit.Created(ago(time.Hour)), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "main", RestartCount: 3,
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(ago(d))}},
+			}}
+		})
+	}
 	series := []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Second, Since: ago(time.Minute), First: ago(late), Deleted: 3}}
 	return []scene{
 		{
@@ -205,6 +213,16 @@ func failureScenes() []scene {
 		{
 			name: "not too many restarts", why: "F1", spec: with(failures("", "", byRestarts)),
 			fleet: []spot{on("a", restarted(2)), on("b", oldPod())}, acts: "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "restarts by reboots", why: "P-B: the node became Ready after the container had ended", spec: with(failures("", "", byRestarts)),
+			fleet: []spot{on("a", ended(2*time.Minute)).with(backSince(ago(time.Minute))), on("b", oldPod())},
+			acts:  "delete b0 Outdated", want: []string{"a: updated>update none UpToDate", goes("b")},
+		},
+		{
+			name: "a restart after a reboot", why: "F1: the container ended while the node was Ready", spec: with(failures("", "", byRestarts)),
+			fleet: []spot{on("a", ended(time.Minute)).with(backSince(ago(2 * time.Minute))), on("b", oldPod())},
+			want:  []string{"a: updated>update none UpToDate F", waits},
 		},
 		{
 			name: "a young pod of a series", why: "F1: the deadline runs from the first pod that M2 deleted", spec: with(failures("", "")), backoffs: series,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -125,9 +126,18 @@ func (r *run) failsThere(n *node, hash string) (fails bool, changes time.Time) {
 	return verdict.Failed, verdict.At
 }
 
+// upSince returns since when a node is Ready; zero: it is not, does not say, or is not there.
+func upSince(node *corev1.Node) time.Time {
+	if node == nil {
+		return time.Time{}
+	}
+	return failure.BackSince(node)
+}
+
 // seriesOf returns what is remembered of failed pods of a revision on the node (F1).
 func (r *run) seriesOf(n *node, hash string) failure.Series {
 	series := r.backoffs.series(n.Name, hash)
+	series.Up = upSince(n.Object)
 	if hash == r.revision.Update.Hash {
 		series.Retried = r.retriedAt()
 	}

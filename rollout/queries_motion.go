@@ -22,10 +22,8 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
 	}
-	since := failure.Series{} // what follows a failed pod starts anew
-	if node := r.nodes[p.node].Object; node != nil {
-		since.Back = failure.BackSince(node)
-	}
+	up := upSince(r.nodes[p.node].Object)
+	since := failure.Series{Back: up, Up: up} // what follows a failed pod starts anew
 	verdict := r.failing.Of(p.Object, since, r.snapshot.Now)
 	crashing := r.failing.Crashing(p.Object, r.snapshot.Now)
 	if verdict.Failed || crashing.Failed {

@@ -231,7 +231,7 @@ func (r *rest) stops() bool {
 	}
 	for _, n := range r.nodes {
 		if n.first(func(p *seenPod) bool {
-			return r.isFresh(p) && (!p.available || !normal(p.Pod) || restarts(p.Pod) > 0)
+			return r.isFresh(p) && (!p.available || !normal(p.Pod) || restarts(n, p.Pod) > 0)
 		}) != nil {
 			return true
 		}

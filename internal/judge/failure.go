@@ -163,7 +163,7 @@ func (j *Judge) surelyFailed(n *seenNode) bool {
 			return false
 		case !v.isFresh(p) || n.verdict == keep && p.Spec.NodeName == "":
 			continue
-		case o.MaxRestarts != nil && !wasUpdated(p.Pod) && restarts(p.Pod) > *o.MaxRestarts:
+		case o.MaxRestarts != nil && !wasUpdated(p.Pod) && restarts(n, p.Pod) > *o.MaxRestarts:
 			return true
 		}
 		some = true
@@ -224,7 +224,7 @@ func (j *Judge) mayHaveFailed(n *seenNode) bool {
 	}
 	most := int32(0)
 	for _, p := range n.pods {
-		most = max(most, restarts(p.Pod))
+		most = max(most, restarts(n, p.Pod))
 	}
 	if o.MaxRestarts != nil && most+int32(len(t.pods)) > *o.MaxRestarts {
 		return true
@@ -259,11 +259,17 @@ func wasUpdated(p *corev1.Pod) bool {
 	return err == nil && updated != nil
 }
 
-// restarts of the container that restarted most.
-func restarts(p *corev1.Pod) int32 {
+// restarts of the container that restarted most, of those that have ended since the node is up.
+func restarts(n *seenNode, p *corev1.Pod) int32 {
 	most := int32(0)
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		most = max(most, s.RestartCount)
+		byReboot := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			ended, ready := s.LastTerminationState.Terminated, c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			return ready && ended != nil && !c.LastTransitionTime.IsZero() && !ended.FinishedAt.After(c.LastTransitionTime.Time)
+		})
+		if !byReboot {
+			most = max(most, s.RestartCount)
+		}
 	}
 	return most
 }

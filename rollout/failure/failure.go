@@ -22,6 +22,9 @@ type Series struct {
 	// Back is when the node was Ready again that was down, where that is why the pod did not serve: see [BackSince] and
 	// [StartedSince]. The deadline does not begin before. Zero: it was not down, or is not the reason.
 	Back time.Time
+	// Up is since when the node is Ready: see [BackSince]. Restarts of a container that ended before are the doing of what took the
+	// node down, a reboot say, and do not count. Zero: it is not Ready, or does not say since when.
+	Up time.Time
 }
 
 // Verdict says whether a node has failed.
@@ -52,10 +55,12 @@ func (o Options) Of(pod *corev1.Pod, series Series, now time.Time) Verdict {
 	return Verdict{Failed: true}
 }
 
-// Restarting reports whether a pod, available or not, has restarted more often than MaxRestarts allows. A pod that crashes
-// again and again may be available in between, and its node has failed all the same. It is false for a pod that was updated
-// in place, and for nil.
-func (o Options) Restarting(pod *corev1.Pod) bool { return pod != nil && o.tooMany(pod, Series{}) }
+// Restarting reports whether a pod, available or not, has restarted more often than MaxRestarts allows, as far as these restarts
+// count: of the series Retried and Up are asked. A pod that crashes again and again may be available in between, and its node has
+// failed all the same. It is false for a pod that was updated in place, and for nil.
+func (o Options) Restarting(pod *corev1.Pod, series Series) bool {
+	return pod != nil && o.tooMany(pod, Series{Retried: series.Retried, Up: series.Up})
+}
 
 // Crashing says whether a pod crashes again and again although it was created, or updated in place, longer than Deadline ago: it
 // is not Ready, and the last run of a container that is not ready was shorter than Deadline. Such a pod may be Ready for seconds
@@ -168,18 +173,27 @@ func turned(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// restarts is how often the container that restarted most did, with the failed pods that were deleted before. It does not fit
-// into 32 bits for numbers that only a damaged status has.
+// restarts is how often the container that restarted most did, of those whose restarts count, with the failed pods that were
+// deleted before. It does not fit into 32 bits for numbers that only a damaged status has.
 func restarts(pod *corev1.Pod, series Series) int64 {
 	most := int32(0)
 	if pod != nil && series.Counts(pod) {
 		for _, containers := range [...][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 			for i := range containers {
-				most = max(most, containers[i].RestartCount)
+				if !series.isByReboot(&containers[i]) {
+					most = max(most, containers[i].RestartCount)
+				}
 			}
 		}
 	}
 	return int64(most) + int64(max(0, series.Deleted))
+}
+
+// isByReboot reports whether the node became Ready after the container had ended last: then it did not end by itself, as far as
+// anybody knows.
+func (s Series) isByReboot(status *corev1.ContainerStatus) bool {
+	ended := status.LastTerminationState.Terminated
+	return !s.Up.IsZero() && ended != nil && !ended.FinishedAt.After(s.Up)
 }
 
 // Counts reports whether restarts of the pod say that its node has failed. Those of a pod that is older than the retry were

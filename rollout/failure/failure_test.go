@@ -37,20 +37,30 @@ func TestRestarting(t *testing.T) {
 	restarted := pod(time.Hour, func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 3}} })
 	updated := restarted.DeepCopy()
 	updated.Annotations = map[string]string{inplace.StateKey: `{"revision":"x"}`}
+	ended := restarted.DeepCopy()
+	ended.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: ago(20 * time.Minute)}
 	twice := failure.Options{MaxRestarts: new(int32(2))}
+	up := func(d time.Duration) failure.Series { return failure.Series{Up: noon.Add(-d)} }
 	for _, tt := range []struct {
 		why     string
 		options failure.Options
 		pod     *corev1.Pod
+		series  failure.Series
 		want    bool
 	}{
-		{"one more than twice", twice, restarted, true},
-		{"three are allowed", failure.Options{MaxRestarts: new(int32(3))}, restarted, false},
-		{"restarts are not looked at", failure.Options{}, restarted, false},
-		{"the update restarts containers", twice, updated, false},
-		{"there is no pod", failure.Options{MaxRestarts: new(int32(0))}, nil, false},
+		{"one more than twice", twice, restarted, failure.Series{}, true},
+		{"three are allowed", failure.Options{MaxRestarts: new(int32(3))}, restarted, failure.Series{}, false},
+		{"restarts are not looked at", failure.Options{}, restarted, failure.Series{}, false},
+		{"the update restarts containers", twice, updated, failure.Series{}, false},
+		{"there is no pod", failure.Options{MaxRestarts: new(int32(0))}, nil, failure.Series{}, false},
+		{"the node has been Ready since before", twice, ended, up(30 * time.Minute), true},
+		{"the node was Ready again in the instant of the end", twice, ended, up(20 * time.Minute), false},
+		{"the node became Ready after the end", twice, ended, up(10 * time.Minute), false},
+		{"nobody knows when it ended", twice, restarted, up(10 * time.Minute), true},
+		{"the node does not say since when it is Ready", twice, ended, failure.Series{}, true},
+		{"a retry after the last end", twice, ended, failure.Series{Retried: noon.Add(-10 * time.Minute)}, false},
 	} {
-		if got := tt.options.Restarting(tt.pod); got != tt.want {
+		if got := tt.options.Restarting(tt.pod, tt.series); got != tt.want {
 			t.Errorf("%t, want %t: %s", got, tt.want, tt.why)
 		}
 	}

@@ -81,7 +81,8 @@ func (v *verifier) observeFailed() {
 		for _, p := range node.pods {
 			if node.outcome != placement.Leave && p.live() && p.current && p.ran(node) {
 				serves = serves || p.settled() && !p.terminal
-				restarts = restarts || v.restartsTooOften(p.object) && !judgedBefore(p.object, retried)
+				restarts = restarts || v.restartsTooOften(p.object) && !judgedBefore(p.object, retried) &&
+					v.restarted(p.object, node.backSince()) > *v.failed.options.MaxRestarts
 				pods = append(pods, p.object)
 			}
 		}
@@ -103,7 +104,7 @@ func (v *verifier) observeFailed() {
 		if best := node.bestCurrent; best != nil && best.ran(node) {
 			pod = best.object
 		}
-		node.failsAt = v.failsAt(pod, before, v.failed.options, retried, node.startedSince(pod))
+		node.failsAt = v.failsAt(pod, before, v.failed.options, retried, node.startedSince(pod), node.backSince())
 		node.hasFailed = !node.failsAt.IsZero() && !node.failsAt.After(v.snapshot.Now)
 	}
 }
@@ -130,7 +131,7 @@ func (v *verifier) failedBefore(node *node) bool {
 	if pod == nil {
 		return false
 	}
-	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{}, time.Time{})
+	since := v.failsAt(pod.object, rollout.Backoff{}, &failure.Options{}, time.Time{}, time.Time{}, time.Time{})
 	return since.Unix() < node.outSince.Unix()
 }
 
@@ -166,6 +167,18 @@ func (t *terms) restartsTooOften(pod *corev1.Pod) bool {
 	}
 	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses),
 		func(c corev1.ContainerStatus) bool { return c.RestartCount > *failures.MaxRestarts })
+}
+
+// restarted is how often the container of a pod restarted that did so most, of those that ended after the node was Ready last: what
+// ended before may have been taken down with its node.
+func (v *verifier) restarted(pod *corev1.Pod, up time.Time) int32 {
+	most := int32(0)
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if last := c.LastTerminationState.Terminated; last == nil || up.IsZero() || last.FinishedAt.After(up) {
+			most = max(most, c.RestartCount)
+		}
+	}
+	return most
 }
 
 // seriesOf is what is remembered of failed pods of a revision that were deleted on the node, and whether anything is: for half an
@@ -254,9 +267,9 @@ func (n *node) startedSince(pod *corev1.Pod) time.Time {
 }
 
 // failsAt is from when on the node has failed, if nothing changes; zero: never. The pod is not available; nil: there is none. Its
-// node was down until back, which is why it did not serve; zero: it was not.
+// node was down until back, which is why it did not serve; zero: it was not. It is Ready since up.
 func (v *verifier) failsAt(
-	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried, back time.Time,
+	pod *corev1.Pod, series rollout.Backoff, options *failure.Options, retried, back, up time.Time,
 ) time.Time {
 	updated := false
 	since, restarts := series.First, int64(max(0, series.Deleted))
@@ -277,10 +290,7 @@ func (v *verifier) failsAt(
 			since = latest(since, ready.LastTransitionTime.Time)
 		}
 		since = latest(since, back)
-		most := int32(0)
-		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			most = max(most, c.RestartCount)
-		}
+		most := v.restarted(pod, up)
 		if judgedBefore(pod, retried) {
 			most = 0
 		}

@@ -148,7 +148,7 @@ func (v *verifier) backAt(node *node, hash string, pod *corev1.Pod) time.Time {
 	if pod != nil {
 		back = node.backSince()
 	}
-	return v.failsAt(pod, series, options, retried, back)
+	return v.failsAt(pod, series, options, retried, back, node.backSince())
 }
 
 // keptInClosed reports whether nodes of closed parts may keep a revision that does not work: it is the base, or was rolled out

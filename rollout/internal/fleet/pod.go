@@ -13,6 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
 // Pod is what one pod says by itself and by the rules.
@@ -163,7 +164,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	if object.Labels[read.rules.CanaryLabel] != "" {
 		p.Traits |= Labelled
 	}
-	if failures := read.rules.Failures; failures != nil && failures.Restarting(object) {
+	if failures := read.rules.Failures; failures != nil && failures.Restarting(object, failure.Series{}) {
 		p.Traits |= Restarting
 	}
 	if object.Annotations[placement.DigestAnnotation] != "" {
