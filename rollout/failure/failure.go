@@ -22,8 +22,8 @@ type Series struct {
 	// Back is when the node was Ready again that was down, where that is why the pod did not serve: see [BackSince] and
 	// [StartedSince]. The deadline does not begin before. Zero: it was not down, or is not the reason.
 	Back time.Time
-	// Up is since when the node is Ready: see [BackSince]. Restarts of a container that ended before are the doing of what took the
-	// node down, a reboot say, and do not count. Zero: it is not Ready, or does not say since when.
+	// Up is since when the node is Ready: see [BackSince]. Restarts of a container that ended before are the doing of what took
+	// the node down, a reboot say, and do not count. Zero: it is not Ready, or does not say since when.
 	Up time.Time
 }
 

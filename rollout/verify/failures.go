@@ -169,7 +169,7 @@ func (t *terms) restartsTooOften(pod *corev1.Pod) bool {
 		func(c corev1.ContainerStatus) bool { return c.RestartCount > *failures.MaxRestarts })
 }
 
-// restarted is how often the container of a pod restarted that did so most, of those that ended after the node was Ready last: what
+// restarted is how often the container of a pod restarted that did so most, of those that ended after the node became Ready: what
 // ended before may have been taken down with its node.
 func (v *verifier) restarted(pod *corev1.Pod, up time.Time) int32 {
 	most := int32(0)
