@@ -193,12 +193,20 @@ func (v *view) approved(c *crew) bool {
 	})
 }
 
+// reached is the last part that may be done, by the name of its stage and its value, and since when; zero: there is none.
+type reached struct {
+	name, value string
+	at          time.Time
+}
+
 // staging is how far the rollout of the update revision is at most (T8).
 type staging struct {
 	update string
 	// name and value of the last part that may be done, since at; zero: there is none.
 	name, value string
 	at          time.Time
+	// before is the same, as it was at the last look without a trial.
+	before reached
 	// completes: all parts may have been done at a look. marked: the revision was marked as completed at the last one.
 	completes, marked bool
 }
@@ -245,10 +253,16 @@ func (s *staging) look(j *Judge) {
 	crews := v.crews()
 	// Stages begin when the trial ends, which the next plan may find. Once it has, the plan that found it was the first one.
 	tried := v.trial && !j.marked(v.update, history.PromotedAnnotation)
-	if _, known := s.place(v); !known || tried {
+	if tried { // what was done before the trial began stays so
+		s.name, s.value, s.at = s.before.name, s.before.value, s.before.at
+	}
+	if _, known := s.place(v); !known {
 		s.name, s.value, s.at = "", "", time.Time{}
 	}
 	s.passAll(v, crews, func(c *crew) bool { return v.allOpen() || !s.soaked(v).After(v.now) && v.approved(c) })
+	if !tried {
+		s.before = reached{s.name, s.value, s.at}
+	}
 	left := func(c *crew) bool {
 		barred := c.nodes <= c.held && len(c.disturbed) == 0 && c.settled == 0 // what taints bar at the end keeps nothing waiting
 		return !s.passed(v, c) && !barred
