@@ -42,8 +42,11 @@ func (r *run) isOnItsWay(p *pod) bool {
 	case t.hasAny(preparingUpdate):
 		return r.spec.Lifecycle.InPlaceUpdate.Matches(p.Object) || p.Object.Annotations[inplace.GraceKey] != ""
 	}
-	state := lifecycle.StateOf(p.Object)
-	hooked := t.hasAny(outOfService) && (state == lifecycle.PreparingNormal || state == lifecycle.Updated)
+	hooked := false
+	if t.hasAny(outOfService) {
+		state := lifecycle.StateOf(p.Object)
+		hooked = state == lifecycle.PreparingNormal || state == lifecycle.Updated
+	}
 	if !t.hasAny(ready) || t.hasAny(available) {
 		return hooked
 	}
