@@ -19,13 +19,11 @@ func (r *run) rolloutRecord() Record {
 		begins.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
 	}
 	switch {
-	case promoted || r.retriesFailed():
+	case promoted || r.beginsAnew():
 		record = begins
 	case record.Revision == "":
 		record = begins
 		record.Frontier = r.markedFrontier()
-	case r.beginsAnew():
-		record = begins
 	default:
 		// The memory may be older than the mark. A mark that is older than the rollout is not of it.
 		if marked := r.markedFrontier(); !marked.At.Before(record.Began) {
