@@ -63,6 +63,9 @@ func (r *run) isMoving(i int32) (moving bool, changes time.Time) {
 	}
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
+		if p.inService() && !p.traits.hasAny(preparingDelete|preparingUpdate) {
+			continue // like most pods: nothing happens to it, and nothing has to
+		}
 		if deleted := p.Object.DeletionTimestamp; deleted != nil {
 			if r.snapshot.Now.Before(deleted.Time) {
 				moving, changes = true, earlier(changes, deleted.Time)
@@ -76,12 +79,12 @@ func (r *run) isMoving(i int32) (moving bool, changes time.Time) {
 	return moving, changes
 }
 
-// isAnyMoving reports whether something happens on any node by itself.
-func (r *run) isAnyMoving() bool {
+// isAnyMoving reports whether something happens on any node by itself. changes is when the clock first ends that on a node; zero:
+// it does not.
+func (r *run) isAnyMoving() (moving bool, changes time.Time) {
 	for i := range r.nodes {
-		if moving, _ := r.isMoving(int32(i)); moving {
-			return true
-		}
+		moves, at := r.isMoving(int32(i))
+		moving, changes = moving || moves, earlier(changes, at)
 	}
-	return false
+	return moving, changes
 }

@@ -25,11 +25,8 @@ func (r *run) report() {
 	r.reportFailures()
 	r.reportOverrides()
 	r.reportCauses()
-	moving := r.isAnyMoving()
-	for i := range r.nodes { // when the clock ends what is in motion, the state may be another
-		_, changes := r.isMoving(int32(i))
-		r.wake(changes)
-	}
+	moving, changes := r.isAnyMoving()
+	r.wake(changes) // when the clock ends what is in motion, the state may be another
 	in := r.statusInput(counts)
 	in.Moving = moving || !r.plan.NextWake.IsZero()
 	r.plan.Status = status.Summarize(in)
