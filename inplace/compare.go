@@ -135,11 +135,8 @@ func readsOwnJSON(typ reflect.Type) bool {
 
 // jsonName returns a field's name in JSON; "" for one whose members belong to the struct around it.
 func jsonName(field reflect.StructField) string {
-	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-	if name == "" && strings.Contains(options, "inline") {
-		return ""
-	}
-	if name == "" {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	if name == "" && !field.Anonymous {
 		return field.Name
 	}
 	return name

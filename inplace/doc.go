@@ -50,7 +50,7 @@
 //
 // # Differences from the three controllers
 //
-// The Kubernetes DaemonSet controller (v1.36.3) and the Datadog ExtendedDaemonSet recreate pods; they know nothing of this.
+// The Kubernetes DaemonSet controller (v1.37.2) and the Datadog ExtendedDaemonSet recreate pods; they know nothing of this.
 //
 // OpenKruise (recorded cases in internal/conformance; each difference has an entry in the tests):
 //   - It drops all labels or annotations of a pod with the last one of the template. Here only the template's own (I2).

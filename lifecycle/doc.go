@@ -108,12 +108,12 @@
 //
 // # Differences from the three controllers
 //
-//   - Terminal pods: the Kubernetes DaemonSet controller (v1.36.3) and OpenKruise judge by the Ready
+//   - Terminal pods: the Kubernetes DaemonSet controller (v1.37.2) and OpenKruise judge by the Ready
 //     condition alone. Here a pod of phase Failed or Succeeded is not ready even if its conditions were never
 //     brought up to date.
 //   - In-place condition: the Kubernetes controller and ExtendedDaemonSet do not know [InPlaceUpdateReady];
 //     OpenKruise looks at it for its status but not for its budget. Here it always counts.
-//   - Boundary: Ready for exactly minReadySeconds is enough, as in Kubernetes v1.36. OpenKruise, built on
+//   - Boundary: Ready for exactly minReadySeconds is enough, as in Kubernetes v1.37. OpenKruise, built on
 //     Kubernetes 1.32 libraries, waits for the next instant, in practice a second more.
 //   - Negative minReadySeconds, which the API refuses, is the same as 0. Kubernetes gives this meaning to 0
 //     only.

@@ -66,7 +66,7 @@
 //
 // # Differences from the controllers
 //
-// Kubernetes v1.36.3 and OpenKruise Advanced DaemonSet ignore invalid affinity terms silently; Compile and
+// Kubernetes v1.37.2 and OpenKruise Advanced DaemonSet ignore invalid affinity terms silently; Compile and
 // Validate report them, and the outcome is the same. Neither says why a node is not eligible; Verdict does
 // (P5). TargetNode does not attribute a pod pinned to an empty name, which Kubernetes attributes to a node
 // of that name; the API server accepts no such pod.

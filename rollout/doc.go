@@ -99,7 +99,7 @@
 //
 // # Differences from the controllers
 //
-// Against the Kubernetes DaemonSet controller v1.36.3: repair and update are planned together, the update's budget counted after
+// Against the Kubernetes DaemonSet controller v1.37.2: repair and update are planned together, the update's budget counted after
 // the repairs (M7); of several pods on a node the best stays, not the oldest (M3); nodes that may not run the pod neither use up
 // the budget nor lose a pod that may stay (B2, M4); an outdated pod that is Ready serves, even inside minReadySeconds (B2);
 // ready, available and updated are counted by any live pod of a node, and by no terminating one (S1); candidates are taken in a

@@ -33,7 +33,7 @@
 //
 // # Differences from the three controllers
 //
-//   - The Kubernetes DaemonSet controller (v1.36.3) and OpenKruise set no conditions and have no state word.
+//   - The Kubernetes DaemonSet controller (v1.37.2) and OpenKruise set no conditions and have no state word.
 //     They count a node by its oldest pod, a terminating one too; here any live pod of a node counts (S1).
 //   - As kubectl rollout status does, the counters alone take a rollout under surge for complete when each
 //     node holds an available old pod beside a new one that never started. Completion here needs

@@ -19,12 +19,12 @@
 // The defaults are rule P1: not-ready and unreachable with NoExecute; disk-pressure, memory-pressure,
 // pid-pressure and unschedulable with NoSchedule; for pods on the host network network-unavailable with
 // NoSchedule. All have the prefix node.kubernetes.io/, operator Exists and no period. ForDaemon adds them
-// in the order of the Kubernetes DaemonSet controller v1.36.3 and is idempotent: its result, put into the
+// in the order of the Kubernetes DaemonSet controller v1.37.2 and is idempotent: its result, put into the
 // spec, gives the same result.
 //
 // # Differences from the controllers
 //
-// Kubernetes v1.36.3 and OpenKruise Advanced DaemonSet: none. A not-ready:NoSchedule taint is tolerated by
+// Kubernetes v1.37.2 and OpenKruise Advanced DaemonSet: none. A not-ready:NoSchedule taint is tolerated by
 // neither them nor this package unless the template says so. The operators Lt and Gt, behind a feature gate
 // that is off by default, cover nothing.
 //

@@ -9,7 +9,7 @@ import (
 // same one. An empty toleration thus covers exactly the taints with an empty value. tolerationSeconds is
 // not looked at: a taint tolerated for zero seconds is tolerated.
 //
-// Any other operator covers nothing. That includes Lt and Gt, which kube-controller-manager v1.36 reads
+// Any other operator covers nothing. That includes Lt and Gt, which kube-controller-manager v1.37 reads
 // only with the feature gate TaintTolerationComparisonOperators, off by default. A nil toleration covers
 // nothing, and nothing covers a nil taint.
 func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {

@@ -214,7 +214,7 @@ func fleetNode(i int) *corev1.Node {
 				{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				KernelVersion: "6.12.30", ContainerRuntimeVersion: "containerd://2.1.3", KubeletVersion: "v1.36.3",
+				KernelVersion: "6.12.30", ContainerRuntimeVersion: "containerd://2.1.3", KubeletVersion: "v1.37.2",
 			},
 		},
 	}

@@ -152,7 +152,7 @@ func TestCheckIdempotentGoesOn(t *testing.T) {
 
 // Who obeys the command retry begins anew at each plan, and is left out; nobody else is.
 func TestCheckNextWakeLeavesOutRetries(t *testing.T) {
-	const hash = "64956f87ff"
+	const hash = "7f8746bb65"
 	mark := map[string]string{history.RetriedAnnotation: "x"}
 	failed := rollouttest.Rejected(rollouttest.Spec("agent"), 1, canary.ByCommand)
 	failed.Name, failed.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "agent-x", hash

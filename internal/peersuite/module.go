@@ -31,7 +31,7 @@ var adapter embed.FS
 type workspace struct {
 	root string // of the checkout
 	dir  string
-	// version of the published module, such as v1.36.3.
+	// version of the published module, such as v1.37.2.
 	version string
 }
 

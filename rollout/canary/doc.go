@@ -60,7 +60,7 @@
 //
 // # Differences from the three controllers
 //
-// The Kubernetes DaemonSet controller (v1.36.3) and OpenKruise have no canaries; their partition is a rule of package
+// The Kubernetes DaemonSet controller (v1.37.2) and OpenKruise have no canaries; their partition is a rule of package
 // rollout (T2).
 //
 // The Datadog ExtendedDaemonSet (recorded cases in internal/conformance; each difference has an entry in the tests):

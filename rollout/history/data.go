@@ -47,7 +47,7 @@ type document struct {
 
 // Data returns what a revision of the template stores (R1): the JSON of
 // {"spec":{"template":{…,"$patch":"replace"}}} with sorted keys and HTML characters escaped, byte for byte what
-// kube-controller-manager v1.36 stores. A nil template is ErrNoTemplate; a template that JSON cannot express
+// kube-controller-manager v1.37 stores. A nil template is ErrNoTemplate; a template that JSON cannot express
 // (invalid raw managed fields) is an error too.
 func Data(template *corev1.PodTemplateSpec) ([]byte, error) {
 	if template == nil {

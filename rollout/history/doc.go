@@ -36,7 +36,7 @@
 //
 // # Differences from the controllers
 //
-// The Kubernetes DaemonSet controller v1.36.3 writes the same data, hashes and names. It differs in this:
+// The Kubernetes DaemonSet controller v1.37.2 writes the same data, hashes and names. It differs in this:
 //   - It compares data by bytes alone; here spelling and empty fields make no new revision (R2).
 //   - When it finds duplicates it relabels every pod that is not at the kept revision, those of really older
 //     revisions too, which then pass for updated, and deletes duplicates in the same sync. Here only the duplicates'

@@ -54,9 +54,9 @@ func Example() {
 		fmt.Println("delete:", revision.Name)
 	}
 	// Output:
-	// update: agent-5f46b89dcc 3
+	// update: agent-59b76fc9cf 3
 	// stable: agent-b
-	// create: monitoring agent-5f46b89dcc map[app:agent controller-revision-hash:5f46b89dcc]
+	// create: monitoring agent-59b76fc9cf map[app:agent controller-revision-hash:59b76fc9cf]
 	// delete: agent-a
 }
 
@@ -71,8 +71,8 @@ func ExampleHash() {
 	fmt.Println(history.Hash(agent("v9"), nil))
 	fmt.Println(history.Hash(agent("v9"), new(int32(1))))
 	// Output:
-	// 5f46b89dcc
-	// 59fc8bcdf6
+	// 59b76fc9cf
+	// 6cbf66fdb
 }
 
 func ExampleHashOf() {
@@ -118,7 +118,7 @@ func ExampleResolver_Hash() {
 	resolver, _ := history.Compile(history.Set{Name: "agent"}, agent("v9"))
 	fmt.Println(resolver.Hash(nil))
 	// Output:
-	// 5f46b89dcc
+	// 59b76fc9cf
 }
 
 // A rollback: the spec has the template of an older revision again.

@@ -168,7 +168,7 @@
 //
 // # Differences from the controllers
 //
-// For apps/v1 DaemonSet (Kubernetes v1.36.3), [FromDaemonSet] lists the places where a Spec says more or less.
+// For apps/v1 DaemonSet (Kubernetes v1.37.2), [FromDaemonSet] lists the places where a Spec says more or less.
 //
 // For Advanced DaemonSet (OpenKruise v1.8 and later; v1beta1 came after it), Decode and rollout.New together refuse
 // what its webhook refuses, except for an inPlaceUpdate hook, which works here, and for what rollout.New does not look

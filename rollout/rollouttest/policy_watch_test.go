@@ -44,7 +44,7 @@ func TestCanaryBeforeAllLooksAtTheRevision(t *testing.T) {
 		{"another pod is deleted", "its node gets the stable revision again", replaced(), ""},
 		{"another pod is deleted, in place", "its node gets the stable revision again, and its gate is opened by a patch", replaced(kit.InPlace()), ""},
 		{"in place", "the canary's nodes are updated by patches", policyTurnedOff(time.Hour, kit.InPlace()), ""},
-		{"in place, turned off in the trial", "an update in place brings the revision too", policyTurnedOff(time.Minute, kit.InPlace()), ", 1m0s after the beginning (2026-01-01T12:01:00Z): node-00005 gets revision 64956f87ff, whose trial on node-00000 has not ended"},
+		{"in place, turned off in the trial", "an update in place brings the revision too", policyTurnedOff(time.Minute, kit.InPlace()), ", 1m0s after the beginning (2026-01-01T12:01:00Z): node-00005 gets revision 7f8746bb65, whose trial on node-00000 has not ended"},
 		{"taken back", "the revision that is gone back to was promoted long ago", back, ""},
 	}
 	for _, tt := range tests {

@@ -55,11 +55,11 @@ func faultyChronicles(t *testing.T) []chronicle {
 				second later, and no different.`,
 			scenario: limit(2*time.Second, rollsOut(2, second(), refused)),
 			want: `
-				0s CallFailed create revision agent-64956f87ff
+				0s CallFailed create revision agent-7f8746bb65
 				0s CallFailed update status
-				1s CallFailed create revision agent-64956f87ff
+				1s CallFailed create revision agent-7f8746bb65
 				1s CallFailed update status
-				2s CallFailed create revision agent-64956f87ff
+				2s CallFailed create revision agent-7f8746bb65
 				2s CallFailed update status
 			`,
 			report: "limit after 2s, 6 calls, 6 failed calls",
@@ -71,7 +71,7 @@ func faultyChronicles(t *testing.T) []chronicle {
 				second call. After a call that seems to have failed the next plan is a second later, whatever happens meanwhile.`,
 			scenario: rollsOut(2, second(two), lost),
 			want: `
-				0s CallFailed create revision agent-64956f87ff
+				0s CallFailed create revision agent-7f8746bb65
 				0s RevisionChanged
 				0s CallFailed update status
 				1s CallFailed delete pod agent-n-00001

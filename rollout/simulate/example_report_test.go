@@ -198,21 +198,21 @@ func ExampleNewCSVWriter() {
 	fmt.Println(err, history.Flush())
 	// Output:
 	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
-	// 0,0,NodeChanged,web-00000,a,,7849497c96,,old,,,
+	// 0,0,NodeChanged,web-00000,a,,67fcf8cd76,,old,,,
 	// 0,1,Planned,,,,,,,,,2
-	// 0,1,RevisionChanged,,,,agent-64956f87ff,,,,,
-	// 0,1,PodDeleted,web-00000,a,agent-web-00000,7849497c96,,,,,Outdated
+	// 0,1,RevisionChanged,,,,agent-7f8746bb65,,,,,
+	// 0,1,PodDeleted,web-00000,a,agent-web-00000,67fcf8cd76,,,,,Outdated
 	// 0,1,NodeChanged,web-00000,a,,,old,terminating,,,
 	// 0,2,Planned,,,,,,,,,0
 	// 2,2,NodeChanged,web-00000,a,,,terminating,empty,,,
 	// 2,3,Planned,,,,,,,,,1
 	// 2,3,NodeChanged,web-00000,a,,,empty,pending,,,
-	// 2,3,PodCreated,web-00000,a,agent-00002,64956f87ff,,,,,Missing
+	// 2,3,PodCreated,web-00000,a,agent-00002,7f8746bb65,,,,,Missing
 	// 2,3,NodeChanged,web-00000,a,,,pending,pulling,,,
 	// 2,3,NodeChanged,web-00000,a,,,pulling,starting,,,
 	// 2,3,ImagePulled,web-00000,a,,,,,,,registry
 	// 2,4,Planned,,,,,,,,,0
-	// 6,4,NodeChanged,web-00000,a,,64956f87ff,starting,new,,,
+	// 6,4,NodeChanged,web-00000,a,,7f8746bb65,starting,new,,,
 	// 6,5,Planned,,,,,,,,,0
 	// <nil> <nil>
 }

@@ -228,26 +228,29 @@ var errTrailing = errors.New("there is text behind the end of the JSON")
 // has a huge negative exponent. It returns "" if there is none. It does not ask whether anything would read the number as a
 // quantity.
 func unbounded(data []byte) string {
-	for rest := data; ; {
-		at := bytes.IndexAny(rest, "eE")
+	for next := 0; ; {
+		at := bytes.IndexAny(data[next:], "eE")
 		if at < 0 {
 			return ""
 		}
-		if at+1 == len(rest) || rest[at+1] != '-' {
-			rest = rest[at+1:]
+		at += next
+		next = at + 1
+		if next == len(data) || data[next] != '-' {
 			continue
 		}
 		begin, end := at, at
-		for begin > 0 && isNumeric(rest[begin-1]) {
+		for begin > 0 && isNumeric(data[begin-1]) {
 			begin--
 		}
-		for end < len(rest) && isNumeric(rest[end]) {
+		for end < len(data) && isNumeric(data[end]) {
 			end++
 		}
-		if isEdge(rest, begin-1) && isEdge(rest, end) && quantities.Unbounded(string(rest[begin:end])) {
-			return excerpt(rest[begin:end])
+		// The second sign or exponent of a text that is no number, such as a UID, is refused before anything is computed.
+		single := !bytes.ContainsAny(data[at+2:end], "+-eE")
+		if single && isEdge(data, begin-1) && isEdge(data, end) && quantities.Unbounded(string(data[begin:end])) {
+			return excerpt(data[begin:end])
 		}
-		rest = rest[end:]
+		next = end
 	}
 }
 

@@ -244,6 +244,8 @@ func TestScenarioIsRead(t *testing.T) {
 		{"least bytes", "Validate refuses them, with a path", "model: {registry: {size: -9223372036854775807}}", size(-math.MaxInt64)},
 		{"huge exponent", "one without a sign takes no time", `model: {kubelets: [{image: "1e99999999"}]}`, rule("1e99999999")},
 		{"end of a name", "what comes after a letter is no number", `model: {kubelets: [{image: agex1e-99999999}]}`, rule("agex1e-99999999")},
+		{"end of a UID", "a letter before it that is an e, too", `model: {kubelets: [{image: "axe1-5575-485e-85e8-58e1"}]}`, rule("axe1-5575-485e-85e8-58e1")},
+		{"UID of digits", "it has more signs than a number", `model: {kubelets: [{image: "5575485e-85e8-5123-8123-581234567890"}]}`, rule("5575485e-85e8-5123-8123-581234567890")},
 		{
 			"small exponent", "a tenth, whatever is written before it", `fleet: {pools: [{allocatable: {` + long + `: 1, z: "100e-3"}}]}`,
 			simulate.Scenario{Fleet: simulate.Fleet{Pools: []simulate.Pool{{

@@ -41,7 +41,7 @@ var components = []component{
 }
 
 // linkerFlags strip the binaries, and tell them the version that clients ask for.
-const linkerFlags = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
+const linkerFlags = "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

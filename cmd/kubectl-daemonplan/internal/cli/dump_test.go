@@ -231,7 +231,7 @@ func dumpNode() *corev1.Node {
 		NodeInfo: corev1.NodeSystemInfo{
 			MachineID: "ec2d8b7b9a0c4b0f8c8d8b7b9a0c4b0f", SystemUUID: "ec2d8b7b-9a0c-4b0f-8c8d-8b7b9a0c4b0f", BootID: "6d1c8f5e-1b2a-4c3d-8e9f-0a1b2c3d4e5f",
 			KernelVersion: "6.1.147-172.266.amzn2023.x86_64", OSImage: "Amazon Linux 2023.8.20250808", ContainerRuntimeVersion: "containerd://2.0.5",
-			KubeletVersion: "v1.36.3", OperatingSystem: "linux", Architecture: "amd64",
+			KubeletVersion: "v1.37.2", OperatingSystem: "linux", Architecture: "amd64",
 		},
 	}
 	for _, kind := range []corev1.NodeConditionType{

@@ -198,7 +198,7 @@ func (f *fleet) pool(pool, machine, zone string, count int) {
 					"example.com/pool":                 pool,
 				},
 			},
-			Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.36.3", OSImage: "Ubuntu 24.04.3 LTS"}},
+			Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", OSImage: "Ubuntu 24.04.3 LTS"}},
 		}
 		for _, kind := range []corev1.NodeConditionType{
 			corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady,

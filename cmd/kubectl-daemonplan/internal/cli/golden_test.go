@@ -196,3 +196,15 @@ func TestVersion(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }
+
+// TestDumpsOfAnOlderCluster plans what a Kubernetes v1.36 has stored: its revisions have the hashes that version gave them, which a
+// newer API gives to no template. Each plan is the one that was made with the API of that version, so that an upgrade of the library,
+// or of the cluster, restarts nothing (R1, R2).
+func TestDumpsOfAnOlderCluster(t *testing.T) {
+	for _, name := range []string{"kubernetes", "kruise", "eds"} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, "v1.36/"+name+".txt",
+				plans(t, "", "-f", "testdata/v1.36/"+name+".yaml", "-o", "wide", "--now", "2026-03-02T09:15:00Z"))
+		})
+	}
+}

@@ -148,7 +148,7 @@ func (f *kruiseFleet) node(name, pool string, revision int) {
 				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: ago(90 * day),
 			}},
 			Images:   []corev1.ContainerImage{{Names: []string{kruiseImage + "2.13.1"}, SizeBytes: 60_900_000}},
-			NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.36.3"},
+			NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2"},
 		},
 	})
 	f.pod(name, revision)

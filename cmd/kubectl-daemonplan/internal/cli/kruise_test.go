@@ -222,7 +222,7 @@ func TestKruiseScenes(t *testing.T) {
 			},
 			want: []string{"Budget: none, the strategy is OnDelete\n", ": the strategy is OnDelete"}, lacks: []string{"Start "}},
 		{name: "resize, off", why: "the feature gate is off by default", change: func(f *kruiseFleet) { f.resize("128Mi") },
-			want: []string{"From revision 2 (log-agent-78749f8d67) not in place:\n  spec.containers[agent].resources.requests[memory]: resizing in place is not enabled",
+			want: []string{"From revision 2 (log-agent-67c8fd5985) not in place:\n  spec.containers[agent].resources.requests[memory]: resizing in place is not enabled",
 				"\nMethod: InPlaceIfPossible\n"}},
 		{name: "resize, on", why: "the pod is made unready, resized, then changed", args: []string{"--resize"}, change: func(f *kruiseFleet) { f.resize("128Mi") },
 			want: []string{"  memory request of agent: 96Mi -> 128Mi\n", "    resize  memory request of agent 128Mi\n    pod     image of agent ",
@@ -263,7 +263,7 @@ func TestKruiseScenes(t *testing.T) {
 			want: []string{"  cpu limit of agent: 1 -> 2\n", "  annotation note: \"x\" -> \"y\"\n", "  variable NOTE of agent: reads annotation note\n", "\n  and "}},
 		{name: "no annotation", why: "pre-download is off by default", change: func(f *kruiseFleet) { f.annotate(nil) }, lacks: []string{"Start "}},
 		{name: "pre-download", why: "the feature gate: one at a time", args: []string{"--pre-download"}, change: func(f *kruiseFleet) { f.annotate(nil) },
-			want: []string{"\nStart 1 pull:\n  worker-05  " + kruiseImage + "2.14.0  revision 5f58f884c5\n"}},
+			want: []string{"\nStart 1 pull:\n  worker-05  " + kruiseImage + "2.14.0  revision 695f966977\n"}},
 		{name: "pre-download as OpenKruise has it", why: "not the defaults of the library", args: []string{"--pre-download", "-o", "json"},
 			change: func(f *kruiseFleet) { f.annotate(nil) },
 			want:   []string{`"timeoutSeconds": 300,` + "\n        \"backoffLimit\": 1\n", `"kind": "ImagePullJob"`, `"parallelism": 1,`}},
@@ -314,9 +314,9 @@ func TestKruiseScenes(t *testing.T) {
 			},
 			lacks: []string{"under way:", "for a hook:"}},
 		{name: "unknown revision", why: "its pods cannot be updated in place", change: func(f *kruiseFleet) { f.revisions = f.revisions[1:] },
-			want: []string{"From revision hash 8f4d5f9b6 not in place:\n  the history has no readable revision \"8f4d5f9b6\"\n"}},
+			want: []string{"From revision hash 5b85d7fdf4 not in place:\n  the history has no readable revision \"5b85d7fdf4\"\n"}},
 		{name: "unknown revision, what changes", why: "nobody knows", change: func(f *kruiseFleet) { f.revisions = f.revisions[1:] }, args: []string{"diff"},
-			want: []string{`2 pods are at revision hash "8f4d5f9b6", which is not stored: what changes is not known, they restart.` + "\n"}},
+			want: []string{`2 pods are at revision hash "5b85d7fdf4", which is not stored: what changes is not known, they restart.` + "\n"}},
 		{name: "only metadata", why: "nothing restarts", args: []string{"diff"},
 			change: func(f *kruiseFleet) {
 				template := kruiseTemplate("2.13.1", "info")
@@ -334,7 +334,7 @@ func TestKruiseScenes(t *testing.T) {
 				f.set["spec"].(map[string]any)["template"] = template
 			},
 			want: []string{"in place, nothing restarts:\n  label app.kubernetes.io/version: dropped\n  label team: added \"\"\n  annotation note: added \"x\"\n",
-				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision 7f74569cfd, label team=, annotation note=x\n"}},
+				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision d84844fc8, label team=, annotation note=x\n"}},
 		{name: "a label that the environment reads", why: "its container restarts",
 			change: func(f *kruiseFleet) {
 				for _, number := range []int{2, 3} {
@@ -365,14 +365,14 @@ func TestKruiseScenes(t *testing.T) {
 		{name: "revision without its label", why: "it goes by its name, in the job too", args: []string{"-o", "json"},
 			change: func(f *kruiseFleet) {
 				for _, pod := range f.pods {
-					if pod.Labels["controller-revision-hash"] == "5f58f884c5" {
+					if pod.Labels["controller-revision-hash"] == "695f966977" {
 						pod.Labels["controller-revision-hash"] = f.revisions[2].Name
 					}
 				}
 				delete(f.revisions[2].Labels, "controller-revision-hash")
 				f.revisions[2].Labels = kruiseLabels()
 			},
-			want: []string{`"controller-revision-hash": "log-agent-5f58f884c5"`}},
+			want: []string{`"controller-revision-hash": "log-agent-695f966977"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "" || c.why == "" {

@@ -265,7 +265,7 @@ func (s *source) changed(ctx context.Context, in *objects.Input, of *objects.Set
 	}
 	note := "no webhook was asked"
 	if change.HasDefaults() {
-		note = "the defaults that an API server fills in are taken to be those of Kubernetes v1.36, and no webhook was asked"
+		note = "the defaults that an API server fills in are taken to be those of Kubernetes v1.37, and no webhook was asked"
 	}
 	if s.live() {
 		stored, err := s.cluster.DryRun(ctx, of, change.JSON)

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SetDefaults fills in what the API server of Kubernetes v1.36 fills into a pod template that lacks it. Without it, a manifest
+// SetDefaults fills in what the API server of Kubernetes v1.37 fills into a pod template that lacks it. Without it, a manifest
 // from a file would differ from every stored revision, and seem to restart every pod. A template gets less than a pod: no
 // requests from limits, no enableServiceLinks and, since v1.28, no ports of the host.
 func SetDefaults(template *corev1.PodTemplateSpec) {
