@@ -45,6 +45,9 @@ func TestDiffI2(t *testing.T) {
 			"spec.containers[more]: running pods lack the container",
 			"spec.volumes[tmp]: cannot change in a running pod (added)",
 		}},
+		{"eviction responders", "they are for pods that are made", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "example.com/a", Priority: new(int32(1))}}
+		}, []string{"spec.evictionResponders[example.com/a]: cannot change in a running pod (added)"}},
 		{"nil and empty", "say the same", all, nil, func(p *corev1.PodTemplateSpec) {
 			p.Annotations = map[string]string{}
 			p.Spec.Volumes = []corev1.Volume{}

@@ -72,6 +72,29 @@ func (a *requiredAffinity) evaluate(node *corev1.Node) Verdict {
 	return a.terms[0].refusal(failed)
 }
 
+// evaluateBlock puts what evaluate returns in place of each verdict that is Run. A nil affinity changes none. The labels that the
+// first term looks at are read one after the other, each of all nodes.
+func (a *requiredAffinity) evaluateBlock(verdicts []Verdict, nodes []*corev1.Node) {
+	if a == nil {
+		return
+	}
+	var first term
+	if len(a.terms) > 0 {
+		first = a.terms[0]
+	}
+	var fails [block]bool
+	for i := range first.labels {
+		for k, node := range nodes {
+			fails[k] = fails[k] || !first.labels[i].matches(node.Labels)
+		}
+	}
+	for k, node := range nodes {
+		if verdicts[k].Outcome == Run && (fails[k] || len(first.labels) == 0 || len(first.fields) > 0) {
+			verdicts[k] = a.evaluate(node)
+		}
+	}
+}
+
 // anyOfRest reports whether a term behind the first matches.
 func (a *requiredAffinity) anyOfRest(node *corev1.Node) bool {
 	matches := false

@@ -99,16 +99,46 @@ func (m *Matcher) Evaluate(node *corev1.Node) Verdict {
 // waits for many nodes at once.
 func (m *Matcher) EvaluateAll(list []Verdict, nodes []*corev1.Node) []Verdict {
 	list = slices.Grow(list, len(nodes))
-	const block = 32
 	for len(nodes) > 0 {
 		some := nodes[:min(block, len(nodes))]
-		reach(some)
-		for _, node := range some {
-			list = append(list, m.Evaluate(node))
+		if m == nil || !m.compiled || m.nodeName != "" || slices.Contains(some, nil) {
+			for _, node := range some {
+				list = append(list, m.Evaluate(node))
+			}
+		} else {
+			list = m.evaluateBlock(list, some)
 		}
 		nodes = nodes[len(some):]
 	}
 	return list
+}
+
+// block is how many nodes are evaluated side by side.
+const block = 32
+
+// evaluateBlock is EvaluateAll for at most a block of nodes that are there, by a template for all nodes. It makes one test on all of
+// them before it makes the next.
+func (m *Matcher) evaluateBlock(list []Verdict, nodes []*corev1.Node) []Verdict {
+	reach(nodes)
+	verdicts := list[len(list) : len(list)+len(nodes)]
+	for k := range verdicts {
+		verdicts[k] = Verdict{Outcome: Run}
+	}
+	for i := range m.selector {
+		want := &m.selector[i]
+		for k, node := range nodes {
+			if value, found := node.Labels[want.key]; (!found || value != want.value) && verdicts[k].Outcome == Run {
+				verdicts[k] = Verdict{Test: TestNodeSelector, Key: want.key, Value: want.value}
+			}
+		}
+	}
+	m.affinity.evaluateBlock(verdicts, nodes)
+	for k, node := range nodes {
+		if taints := node.Spec.Taints; len(taints) > 0 && verdicts[k].Outcome == Run {
+			verdicts[k] = m.evaluateTaints(taints)
+		}
+	}
+	return list[:len(list)+len(nodes)]
 }
 
 // reach loads what the tests begin with into the processor's cache, in a loop so short that the processor does not wait for one
@@ -117,9 +147,7 @@ func (m *Matcher) EvaluateAll(list []Verdict, nodes []*corev1.Node) []Verdict {
 //go:noinline
 func reach(nodes []*corev1.Node) (sum int) {
 	for _, node := range nodes {
-		if node != nil {
-			sum += len(node.Labels) + len(node.Spec.Taints)
-		}
+		sum += len(node.Labels) + len(node.Spec.Taints)
 	}
 	return sum
 }

@@ -123,14 +123,14 @@ func (r *run) chosen() []string {
 }
 
 // canaryCandidate returns the node as a candidate, if it is to run the pod and the strategy's selector does not hold it (C1). A
-// departing node is none, unless it has the revision already.
+// departing or draining node is none, unless it has the revision already.
 func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
 	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector {
 		return canary.Candidate{}, false
 	}
 	c := canary.Candidate{Name: n.Name, Labels: n.Object.Labels, Updated: r.hasUpdate(n)}
-	if n.departing && !c.Updated {
+	if (n.departing || n.draining) && !c.Updated {
 		return canary.Candidate{}, false // the trial would wait for a node that is not begun (M8)
 	}
 	for j := n.first; j < n.end; j++ {

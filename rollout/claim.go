@@ -129,29 +129,25 @@ func hasTwins(pods []*corev1.Pod) bool {
 	return false
 }
 
-// readAndPlan reads the claims, with the Reading of the snapshot if there is one, and plans with them.
+// readAndPlan claims, with the Reading of the snapshot if there is one, and plans.
 func (p *Planner) readAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error) {
-	pods, err := fleet.ReadClaims(snapshot.Reading.claimFacts(), p.claimRule, p.claim, snapshot.Pods)
-	if err != nil {
-		return Claimed{}, snapshotError(err)
-	}
 	revisions, err := claimRevisions(p.rules.Owner, snapshot.Revisions)
 	if err != nil {
 		return Claimed{}, err
 	}
-	claimed := Claimed{Revisions: revisions, Pods: Claims{ // the caller may change the lists, and the Reading keeps them
+	listed := snapshot.Revisions
+	snapshot.Revisions = revisions.Revisions
+	plan, err := p.plan(snapshot, true, in)
+	if err != nil {
+		return Claimed{}, snapshotError(listedAt(err, "Revisions", snapshot.Revisions, listed))
+	}
+	pods := plan.Reading.claimFacts()
+	claimed := Claimed{Plan: plan, Revisions: revisions, Pods: Claims{ // the caller may change the lists, and the Reading keeps them
 		Pods: slices.Clone(pods.Own), Adopt: slices.Clone(pods.Adopt), Old: slices.Clone(pods.Old),
 		Release: slices.Clone(pods.Release),
 	}}
 	for _, list := range [][]*corev1.Pod{claimed.Pods.Adopt, claimed.Pods.Old, claimed.Pods.Release} {
 		slices.SortStableFunc(list, byName)
-	}
-	listed := snapshot
-	snapshot.Pods, snapshot.Revisions = pods.Own, revisions.Revisions
-	if claimed.Plan, err = p.plan(snapshot, pods, in); err != nil {
-		err = listedAt(err, "Pods", snapshot.Pods, listed.Pods)
-		err = listedAt(err, "Revisions", snapshot.Revisions, listed.Revisions)
-		return Claimed{}, snapshotError(err)
 	}
 	return claimed, nil
 }

@@ -242,6 +242,8 @@ const (
 	LimitSlowStart
 	// LimitDeparting: the node is on its way out of the cluster, and is left alone (M8).
 	LimitDeparting
+	// LimitDraining: the node is being drained, or has been, and nothing is begun there by choice (M8).
+	LimitDraining
 	// LimitStage: a part of a stage that comes before the node's is not done (T8), or the stable revision that the node is to
 	// get had not come to it in its stages when another was tried.
 	LimitStage
@@ -265,5 +267,5 @@ func (l Limit) String() string {
 var limitNames = [limits]string{
 	"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen",
 	"onDelete", "partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds",
-	"canary", "slowStart", "departing", "stage", "soak", "approval", "failures", "domain",
+	"canary", "slowStart", "departing", "draining", "stage", "soak", "approval", "failures", "domain",
 }

@@ -33,7 +33,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "stage", "soak", "approval", "failures", "domain",
+			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "draining", "stage", "soak", "approval", "failures", "domain",
 		}},
 		{"Exemption", "in the order of the rules", func(v uint8) string { return rollout.Exemption(v).String() },
 			[]string{"none", "unschedulable", "out", "quarantined"}},

@@ -18,6 +18,9 @@ func (p *Plan) gated(d *Decision) string {
 	if d.Limit == LimitDeparting {
 		return "the node is leaving the cluster or under maintenance: nothing is begun there until that ends"
 	}
+	if d.Limit == LimitDraining {
+		return "the node is being drained, or has been: no update is begun there until that ends"
+	}
 	if d.Limit == LimitFailures {
 		return p.failures()
 	}

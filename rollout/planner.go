@@ -41,7 +41,7 @@ type Planner struct {
 	quarantineLimit count.Quantity         // Quarantine of failures
 	rules           *fleet.Rules           // for reading nodes and pods
 	noOwner         error                  // why nothing can be claimed; nil: it can
-	claimRule       string                 // what claims on pods depend on
+	claimer         fleet.Claimer          // of pods
 	images          []string               // of the template
 	secrets         []string               // to pull them with
 	adjustAside     func(*run, *asideRule) // for tests; nil: nothing is adjusted
@@ -61,12 +61,12 @@ func New(spec Spec) (*Planner, error) {
 // object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
 // A Planner that is nil or not made by [New] fails, too.
 func (p *Planner) Plan(snapshot Snapshot) (Plan, error) {
-	plan, err := p.plan(snapshot, nil, new(Workspace))
+	plan, err := p.plan(snapshot, false, new(Workspace))
 	return plan, snapshotError(err)
 }
 
-// plan plans for the pods of the claims, or if there are none, for those of the snapshot.
-func (p *Planner) plan(snapshot Snapshot, claims *fleet.Claims, in *Workspace) (Plan, error) {
+// plan plans for the pods of the snapshot, or with claims, for those of them that are claimed.
+func (p *Planner) plan(snapshot Snapshot, claims bool, in *Workspace) (Plan, error) {
 	if p == nil || p.resolver == nil {
 		return Plan{}, errNoPlanner
 	}
@@ -148,7 +148,7 @@ func compile(spec Spec) (*Planner, error) {
 		return nil, err
 	}
 	if p.rules.Owner, p.noOwner = newOwner(spec); p.noOwner == nil {
-		p.claimRule = claimRule(p.rules.Owner, p.rules.Predecessor)
+		p.claimer = fleet.Claimer{Rule: claimRule(p.rules.Owner, p.rules.Predecessor), Claim: p.claim}
 	}
 	p.rules.Compiled, err = placement.CompileOverrides(spec.Namespace, spec.Name, &p.spec.Template, spec.Overrides)
 	if err != nil {

@@ -6,13 +6,13 @@ import "github.com/daemonplan/daemonplan/rollout/canary"
 // to be remembered.
 //
 // There are two kinds of limits. What holds a node says where it is to stay: frozen, paused, a canary that is paused or has
-// failed, and node.heldBy. What gates it says only that its turn has not come: it is departing, or node.closed. The questions
-// differ in which limits they look at, and in whether these stop an update that was begun:
+// failed, and node.heldBy. What gates it says only that its turn has not come: it is departing or draining, or node.closed. The
+// questions differ in which limits they look at, and in whether these stop an update that was begun:
 //
 //   - beginHeldBy: frozen, paused, canary, heldBy
 //   - updateHeldBy: the same, but paused does not stop an update that was begun
 //   - heldEvenIfBegun: canary, heldBy
-//   - gatedBy: departing, and closed, which does not stop an update that was begun
+//   - gatedBy: departing, and draining and closed, which do not stop an update that was begun
 //   - closedBy: closed alone, likewise
 //   - handsOff: frozen, departing; for what is created and deleted
 
@@ -57,27 +57,36 @@ func (r *run) updateHeldBy(i int32) (Limit, inPlace) {
 }
 
 // gatedBy returns what keeps the update of the node's outdated pod from being begun although nothing holds it: the node is
-// departing (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does. It also returns what it found
-// about the pod.
+// departing or draining (M8), or the part of the stage that it is in is not open (T8). LimitNone: nothing does, or the update in
+// place was begun, and goes on. It also returns what it found about the pod.
 func (r *run) gatedBy(i int32) (Limit, inPlace) {
-	if r.nodes[i].departing {
+	switch n := &r.nodes[i]; {
+	case n.departing:
 		return LimitDeparting, inPlace{}
+	case n.closed != LimitNone:
+		return r.unlessBegun(i, n.closed)
+	case n.draining:
+		return r.unlessBegun(i, LimitDraining)
+	default:
+		return LimitNone, inPlace{}
 	}
-	return r.closedBy(i)
 }
 
 // closedBy returns why the part of the stage that the node is in is not open to its update (T8). LimitNone: it is open, or the
 // update in place was begun, and goes on. It also returns what it found about the pod.
-func (r *run) closedBy(i int32) (Limit, inPlace) {
-	n := &r.nodes[i]
-	if n.closed == LimitNone || n.outdatedPod == none { // if only a create is in flight, nothing was begun
-		return n.closed, inPlace{}
+func (r *run) closedBy(i int32) (Limit, inPlace) { return r.unlessBegun(i, r.nodes[i].closed) }
+
+// unlessBegun returns the limit, unless the update of the node's outdated pod in place was begun. It also returns what it found
+// about the pod.
+func (r *run) unlessBegun(i int32, limit Limit) (Limit, inPlace) {
+	if limit == LimitNone || r.nodes[i].outdatedPod == none { // if only a create is in flight, nothing was begun
+		return limit, inPlace{}
 	}
 	begun, found := r.isBegunInPlace(i)
 	if begun {
 		return LimitNone, inPlace{}
 	}
-	return n.closed, found
+	return limit, found
 }
 
 // isHeldByStages reports whether only the stages keep the outdated pod of a node at its revision (T8).

@@ -1,10 +1,13 @@
 package rollout
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -137,7 +140,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		CompletedRevision: r.completedRevision(),
 		Settled:           r.settledAside,
 	}
-	in.NotServing = int32(len(r.plan.Causes))
+	in.NotServing, in.Lifecycle = int32(len(r.plan.Causes)), r.countLifecycle()
 	for i := range r.nodes {
 		n, d := &r.nodes[i], r.decision(int32(i))
 		if d.Reason == ReasonPartitionedScaling {
@@ -171,6 +174,34 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		}
 	}
 	return in
+}
+
+// countLifecycle counts the nodes that are not where they are to be, by conditions of their lifecycle, if a policy looks at outages.
+// A node with two of them is counted twice.
+func (r *run) countLifecycle() []status.LifecycleCount {
+	if r.outages == nil {
+		return nil
+	}
+	var counts []status.LifecycleCount
+	for _, kind := range outage.Lifecycle() {
+		count := status.LifecycleCount{Condition: kind}
+		for i := range r.nodes {
+			if r.outcome(int32(i)) == placement.Leave || r.decision(int32(i)).State == StateUpdated {
+				continue
+			}
+			for k := range r.nodes[i].Object.Status.Conditions {
+				c := &r.nodes[i].Object.Status.Conditions[k]
+				if c.Type == kind && c.Status == corev1.ConditionTrue {
+					count.Nodes++
+					break
+				}
+			}
+		}
+		if count.Nodes > 0 {
+			counts = append(counts, count)
+		}
+	}
+	return counts
 }
 
 // obstacle says what a rollout waits for by its policy, or why it was given up, with the first nodes that are in the way; "" if

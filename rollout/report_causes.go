@@ -111,6 +111,10 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 	case n.departing && d.State != StateUpdated:
 		return "it is leaving the cluster or under maintenance, and is left alone", r.outages.Of(n.Object).Since,
 			[]string{"end the maintenance of " + nodePlace + " or take it out of the cluster", "set outages.touch"}
+	case d.Limit == LimitDraining:
+		return "it is being drained, or has been, and no update is begun there", since, []string{
+			"clear the conditions DrainInProgress and Drained of " + nodePlace + " when the drain is over", "set outages.touch",
+		}
 	case d.Limit == LimitInPlaceOnly:
 		return "its pod cannot be updated in place, and the method is InPlaceOnly: " + r.plan.obstruction(d), since,
 			[]string{"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand"}

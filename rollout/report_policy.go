@@ -122,7 +122,7 @@ func (r *run) keepsPart(i int32, phase stage.Phase) bool {
 	switch {
 	case phase != stage.Open && phase != stage.NoEvidence || runs && n.Unselected:
 		return false
-	case d.Exempt() || n.departing || d.Limit == LimitInPlaceOnly:
+	case d.Exempt() || n.departing || n.draining && r.standing(i) == behind || d.Limit == LimitInPlaceOnly:
 		return phase == stage.NoEvidence
 	case runs:
 		return r.standing(i) != settled

@@ -37,8 +37,8 @@ type run struct {
 	*Planner
 	snapshot   Snapshot
 	remembered Memory
-	claims     *fleet.Claims // whose pods the plan is for; nil: those of the snapshot
-	workspace  *Workspace    // where records and Decisions are
+	claims     bool       // whether the pods of the snapshot are still to be claimed
+	workspace  *Workspace // where records and Decisions are
 	// usesCanaryLabel reports whether the canary label of pods is read, put on and taken off. Without a canary that is so while
 	// the memory knows canary nodes, because their pods may still carry the label.
 	usesCanaryLabel bool
@@ -138,6 +138,8 @@ type nodeAim struct {
 	canary bool
 	// departing reports whether the node is on its way out of the cluster, and nothing is created, deleted or begun there (M8).
 	departing bool
+	// draining reports whether the node is being drained, or has been, so that nothing is begun there by choice (M8).
+	draining bool
 	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
 	// (T5). LimitNone: nothing does. run.beginHeldBy adds what stops the whole rollout, such as paused.
 	heldBy Limit

@@ -162,6 +162,8 @@ func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 		c.Barred++
 	case n.departing && (runs || tainted || unavailable):
 		c.Away++
+	case n.draining && runs && at == behind && !outOfReach:
+		c.Away++
 	case exemption != ExemptionNone:
 		c.Exempt++
 	case outOfReach:

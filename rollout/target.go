@@ -22,7 +22,7 @@ func (r *run) target() {
 		r.setGoals()
 		return
 	}
-	r.findDeparting()
+	r.findLeaving()
 	r.holdUnselected()
 	if r.isGivenUp() {
 		found := canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}
@@ -137,11 +137,15 @@ func (r *run) goesStable(n *node) bool {
 	}
 }
 
-// findDeparting finds the nodes that M8 leaves alone.
-func (r *run) findDeparting() {
+// findLeaving finds the nodes that M8 leaves alone, and those where it begins nothing.
+func (r *run) findLeaving() {
+	if r.outages == nil || r.outages.Touch {
+		return
+	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		n.departing = r.isDeparting(n.Node)
+		out := r.outages.Of(n.Object)
+		n.departing, n.draining = out.Departing, out.Draining && !out.Departing
 	}
 }
 

@@ -199,4 +199,5 @@ var waitTexts = [limits]string{
 	LimitFrozen:          "repair is due, but the set is frozen",
 	LimitStage:           "the stable revision had not come to them in its stages when the update revision was tried",
 	LimitDeparting:       "nodes that are leaving the cluster or under maintenance are left alone until that ends",
+	LimitDraining:        "no update is begun on nodes that are being drained, or have been, until that ends",
 }

@@ -28,7 +28,7 @@ func (w *Workspace) Plan(planner *Planner, snapshot Snapshot) (Plan, error) {
 		return planner.Plan(snapshot)
 	}
 	defer w.release()
-	plan, err := planner.plan(snapshot, nil, w)
+	plan, err := planner.plan(snapshot, false, w)
 	return plan, snapshotError(err)
 }
 

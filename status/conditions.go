@@ -183,6 +183,11 @@ func progressingMessage(in *Input, p progress) string {
 	if in.HeldUnavailable > 0 {
 		b = append(number(b, ", ", in.HeldUnavailable), " unavailable while held back"...)
 	}
+	before := "; of those left "
+	for _, c := range in.Lifecycle {
+		b = append(append(number(b, before, c.Nodes), " with "...), c.Condition...)
+		before = ", "
+	}
 	if in.Obstacle != "" {
 		b = append(append(b, "; "...), in.Obstacle...)
 	}

@@ -95,6 +95,12 @@ func TestProgressingMessage(t *testing.T) {
 				in.Held, in.Waiting, in.HeldUnavailable, in.Gated, in.Obstacle = 0, 0, 0, 3, "ring-0 is not done: a"
 			},
 			"5 of 10 nodes updated and available, 3 kept waiting by the policy; ring-0 is not done: a"},
+		{"drained", "a drain or a maintenance may be why the rest is not done", stuck,
+			func(in *status.Input) {
+				in.Held, in.Waiting, in.HeldUnavailable, in.Obstacle = 0, 0, 0, "x"
+				in.Lifecycle = []status.LifecycleCount{{"DrainInProgress", 1}, {"MaintenanceInProgress", 2}}
+			},
+			"5 of 10 nodes updated and available; of those left 1 with DrainInProgress, 2 with MaintenanceInProgress; x"},
 		{"one node", "the least number of nodes", done, func(in *status.Input) {
 			in.Counts = status.Counts{Desired: 1, Current: 1, Ready: 1, Available: 1, Updated: 1}
 			in.Settled = 1

@@ -8,6 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// LifecycleCount says how many nodes have a condition of their lifecycle, such as MaintenanceInProgress.
+type LifecycleCount struct {
+	Condition corev1.NodeConditionType
+	Nodes     int32
+}
+
 // Input is what [Summarize] derives the status from. All numbers are nodes; negative ones count as 0.
 type Input struct {
 	// Now is the time of the snapshot. It is used for transition times only; if it is zero, so are they.
@@ -51,6 +57,9 @@ type Input struct {
 	OnlyFailedLeft bool
 	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
 	Obstacle string
+	// Lifecycle counts, by conditions of their lifecycle, nodes that are not Settled: a drain or a maintenance may be why. They end
+	// the message of Progressing, before Obstacle.
+	Lifecycle []LifecycleCount
 	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and
 	// the method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
 	Obstructed int32

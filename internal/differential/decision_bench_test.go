@@ -96,18 +96,12 @@ func (s scenario) run(b *testing.B, nodes int) {
 		}
 		plan(compiled, f.snapshot)
 	})
-	measure(b, "claim+plan", nodes, func() {
+	measure(b, "first", nodes, func() {
 		snapshot := f.snapshot
-		claims, err := rollout.Claim(f.spec, f.world.Pods)
-		if err != nil {
+		snapshot.Pods, snapshot.Revisions = f.world.Pods, f.world.Revisions
+		if _, err := planner.ClaimAndPlan(snapshot); err != nil {
 			b.Fatal(err)
 		}
-		revisions, err := rollout.ClaimRevisions(f.spec, f.world.Revisions)
-		if err != nil {
-			b.Fatal(err)
-		}
-		snapshot.Pods, snapshot.Revisions = claims.Pods, revisions.Revisions
-		plan(planner, snapshot)
 	})
 	for _, warm := range []struct {
 		impl  string

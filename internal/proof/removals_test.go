@@ -136,9 +136,15 @@ var removals = []removal{
 	},
 	{
 		rule: "M8", what: "no node departs", file: "rollout/target.go",
-		old:  "n.departing = r.isDeparting(n.Node)",
-		new:  "n.departing = false",
+		old:  "n.departing, n.draining = out.Departing, out.Draining && !out.Departing",
+		new:  "n.draining = out.Draining && !out.Departing",
 		test: "TestDepartingM8/nothing_is_begun",
+	},
+	{
+		rule: "M8", what: "no node is drained", file: "rollout/target.go",
+		old:  "n.departing, n.draining = out.Departing, out.Draining && !out.Departing",
+		new:  "n.departing = out.Departing",
+		test: "TestDepartingM8/no_update_is_begun_on_a_drained_node",
 	},
 	{
 		rule: "T1", what: "holdRevision brings nothing back", file: "rollout/queries_lost.go",

@@ -96,6 +96,18 @@ var (
 	}
 )
 
+// undrained takes off the conditions of drains.
+func undrained(s *rollout.Snapshot) {
+	s.Nodes = slices.Clone(s.Nodes)
+	for i, n := range s.Nodes {
+		n = n.DeepCopy()
+		n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == "DrainInProgress" || c.Type == "Drained"
+		})
+		s.Nodes[i] = n
+	}
+}
+
 var outageMutants = []mutant{
 	{"exempts any node that is down", "the pods there are not looked at", excusedByEvidence, whateverItsPods},
 	{"exempts more than may be", "the limit is not looked at", excusedByEvidence, exemptsAll},
@@ -105,6 +117,7 @@ var outageMutants = []mutant{
 	{"exempts more than may be, with canaries", "the limit is not looked at", excusedOnTrial, exemptsAll},
 	{"repairs departing nodes", "repair comes before the rollout", leftAlone, repairsDeparting},
 	{"touches departing nodes", "Ready is all that counts", leftAlone, touches},
+	{"begins updates on drained nodes", "drains pass daemons by", leftAlone, misreading(undrained)},
 }
 
 var outageTaleMutants = []taleMutant{

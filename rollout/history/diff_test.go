@@ -40,6 +40,16 @@ func TestDiffTemplates(t *testing.T) {
 			},
 		},
 		{
+			name: "eviction responder", why: "a list by name, as any field of the API",
+			old: func(p *corev1.PodTemplateSpec) {
+				p.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "example.com/a", Priority: new(int32(1))}}
+			},
+			new: func(p *corev1.PodTemplateSpec) {
+				p.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "example.com/a", Priority: new(int32(2))}}
+			},
+			want: []string{`spec.evictionResponders[example.com/a].priority: 1 -> 2 (restarts)`},
+		},
+		{
 			name: "quantity", why: "R2: spelled otherwise",
 			old:  limit("1024"),
 			new:  limit("1Ki"),

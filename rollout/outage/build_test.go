@@ -201,6 +201,9 @@ func sayOutage(out outage.Outage) string {
 	case out.Out:
 		text = "out"
 	}
+	if out.Draining {
+		text += ", draining"
+	}
 	if !out.Since.IsZero() {
 		text += fmt.Sprintf(" for %v", noon().Sub(out.Since))
 	}

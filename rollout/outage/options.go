@@ -31,7 +31,20 @@ type Options struct {
 // Signs returns the keys of taints and the types of conditions that mark a departing node, whatever the options say. A node
 // that is marked for deletion is departing, too.
 func Signs() (taints, conditions []string) {
-	return slices.Clone(departingTaints[:]), slices.Clone(departingConditions[:])
+	for _, condition := range departingConditions {
+		conditions = append(conditions, string(condition))
+	}
+	return slices.Clone(departingTaints[:]), conditions
+}
+
+// Lifecycle returns the conditions of a node's lifecycle (KEP-5683), in the order in which they follow each other. Those of a
+// shutdown and of a maintenance that goes on make a node departing, those of a drain keep updates from being begun there (M8), and a
+// maintenance that is only planned stops nothing.
+func Lifecycle() []corev1.NodeConditionType {
+	return []corev1.NodeConditionType{
+		corev1.NodeMaintenancePlanned, corev1.NodeDrainInProgress, corev1.NodeDrained, corev1.NodeMaintenanceInProgress,
+		corev1.NodeGracefulNodeShutdownInProgress,
+	}
 }
 
 var departingTaints = [...]string{
@@ -40,9 +53,9 @@ var departingTaints = [...]string{
 	corev1.TaintNodeOutOfService,
 }
 
-var departingConditions = [...]string{
-	"GracefulNodeShutdownInProgress",
-	"MaintenanceInProgress",
+var departingConditions = [...]corev1.NodeConditionType{
+	corev1.NodeGracefulNodeShutdownInProgress,
+	corev1.NodeMaintenanceInProgress,
 }
 
 // DeepCopy returns a copy that shares no memory with the options.

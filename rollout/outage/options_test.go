@@ -1,12 +1,14 @@
 package outage_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -67,6 +69,22 @@ func TestSignsAreTheCallersOwn(t *testing.T) {
 	taints[0], conditions[0] = "", ""
 	if again, more := outage.Signs(); again[0] == "" || more[0] == "" {
 		t.Error("the lists are shared")
+	}
+}
+
+// TestLifecycle: each condition is known, and does what M8 says: nothing, draining, or departing.
+func TestLifecycle(t *testing.T) {
+	var got []string
+	for _, kind := range outage.Lifecycle() {
+		out := outage.Options{}.Of(nodeOf(up, condition(string(kind), corev1.ConditionTrue, time.Hour)))
+		got = append(got, fmt.Sprintf("%s %t %t", kind, out.Departing, out.Draining))
+	}
+	want := []string{
+		"MaintenancePlanned false false", "DrainInProgress false true", "Drained false true", "MaintenanceInProgress true false",
+		"GracefulNodeShutdownInProgress true false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

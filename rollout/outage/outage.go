@@ -17,6 +17,9 @@ type Outage struct {
 	Out bool
 	// Departing reports whether the node is on its way out of the cluster, or under maintenance (M8).
 	Departing bool
+	// Draining reports whether the node is being drained, or has been: its condition DrainInProgress or Drained is True (M8). That
+	// alone does not make it out: drains pass daemons by.
+	Draining bool
 	// Since is when the node was first seen to be out. Zero: unknown.
 	Since time.Time
 }
@@ -44,14 +47,16 @@ func (o Options) Of(node *corev1.Node) Outage {
 	ready := false
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
-		switch kind := string(c.Type); {
+		switch {
 		case c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue:
 			ready = true
 		case c.Type == corev1.NodeReady:
 			out.add(c.LastTransitionTime.Time)
 		case c.Status != corev1.ConditionTrue:
-		case slices.Contains(departingConditions[:], kind) || slices.Contains(o.Conditions, kind):
+		case slices.Contains(departingConditions[:], c.Type) || slices.Contains(o.Conditions, string(c.Type)):
 			out.depart(c.LastTransitionTime.Time)
+		case c.Type == corev1.NodeDrainInProgress || c.Type == corev1.NodeDrained:
+			out.Draining = true
 		}
 	}
 	out.Out = out.Out || !ready

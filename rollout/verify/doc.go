@@ -74,7 +74,7 @@
 //	                  the base (F1 to F3); the revision is given up then, if the action is Rollback, by one verdict, which is
 //	                  written down, and which only a retry takes back, once; in quarantine are failed nodes only, and at most
 //	                  so many (F4)
-//	26  Departing     no create, no delete and no begin on a node that departs (M8)
+//	26  Departing     no create, no delete and no begin on a node that departs, and no begin on one that is drained (M8)
 //
 // What is requested ([rollout.Snapshot.InFlight]) counts as done. Where a node is to end is the update revision, or while
 // that is tried elsewhere or has failed, the stable one (T6). Which nodes the canary has, and how it stands, is read off the

@@ -157,25 +157,43 @@ func (v *verifier) holdsUpdate(node *node, pod *pod) rollout.Limit {
 }
 
 // gate names what keeps the outdated pod of a node, which nothing holds, from being updated: its part of a stage is not open
-// (T8). What was begun in place goes on.
+// (T8), or the node is drained (M8). What was begun in place goes on.
 func (v *verifier) gate(node *node, pod *pod) rollout.Limit {
+	closed := v.closes(node, pod)
+	if closed == rollout.LimitNone && node.drained && (pod == nil || !v.underWay(pod)) {
+		return rollout.LimitDraining
+	}
+	return closed
+}
+
+// closes is gate for stages alone.
+func (v *verifier) closes(node *node, pod *pod) rollout.Limit {
 	if node.closed == rollout.LimitNone || pod != nil && v.underWay(pod) {
 		return rollout.LimitNone
 	}
 	return node.closed
 }
 
-// bar names what keeps the node from being begun, frozen left out, and the invariant that forbids it.
+// bar names what keeps an update of the node from being begun, frozen left out, and the invariant that forbids it.
 func (v *verifier) bar(node *node) (rollout.Limit, int) {
+	limit, invariant := v.barsEnd(node)
+	if limit == rollout.LimitNone && node.drained {
+		return rollout.LimitDraining, closedInvariant(rollout.LimitDraining)
+	}
+	return limit, invariant
+}
+
+// barsEnd is bar for what keeps the node from where it is to end, whatever is done there.
+func (v *verifier) barsEnd(node *node) (rollout.Limit, int) {
 	if hold := v.holds(node); hold != rollout.LimitNone {
 		return hold, heldInvariant(hold)
 	}
 	return node.closed, closedInvariant(node.closed)
 }
 
-// mayBegin reports whether nothing does.
-func (v *verifier) mayBegin(node *node) bool {
-	limit, _ := v.bar(node)
+// mayEnd reports whether nothing does. What has failed there is replaced by what follows.
+func (v *verifier) mayEnd(node *node) bool {
+	limit, _ := v.barsEnd(node)
 	return limit == rollout.LimitNone
 }
 
@@ -186,6 +204,8 @@ func closedInvariant(limit rollout.Limit) int {
 		return 21
 	case rollout.LimitFailures:
 		return 25
+	case rollout.LimitDraining:
+		return 26
 	default:
 		return 20
 	}

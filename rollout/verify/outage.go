@@ -20,6 +20,8 @@ type outageFacts struct {
 	outSince time.Time // zero: unknown
 	// leftAlone: it departs, so that nothing is created, deleted or begun there.
 	leftAlone bool
+	// drained: it is being drained, or has been, so that no update is begun there.
+	drained bool
 }
 
 // departs names what the policy goes by beside the deletion mark (M8).
@@ -28,6 +30,7 @@ var (
 		"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "node.kubernetes.io/out-of-service",
 	}
 	departingConditions = []corev1.NodeConditionType{"GracefulNodeShutdownInProgress", "MaintenanceInProgress"}
+	drainConditions     = []corev1.NodeConditionType{"DrainInProgress", "Drained"}
 )
 
 func (t *terms) readOutage(node *corev1.Node) outageFacts {
@@ -51,7 +54,7 @@ func (t *terms) readOutage(node *corev1.Node) outageFacts {
 			signs = append(signs, at)
 		}
 	}
-	ready := false
+	ready, drained := false, false
 	var notReady []time.Time
 	for _, c := range node.Status.Conditions {
 		departs := slices.Contains(departingConditions, c.Type) || slices.Contains(options.Conditions, string(c.Type))
@@ -64,8 +67,12 @@ func (t *terms) readOutage(node *corev1.Node) outageFacts {
 		} else if departs && isTrue {
 			signs = append(signs, c.LastTransitionTime.Time)
 		}
+		drained = drained || isTrue && slices.Contains(drainConditions, c.Type)
 	}
-	facts := outageFacts{out: !ready || len(signs)+len(notReady) > 0, leftAlone: len(signs) > 0 && !options.Touch}
+	facts := outageFacts{
+		out: !ready || len(signs)+len(notReady) > 0, leftAlone: len(signs) > 0 && !options.Touch,
+		drained: drained && len(signs) == 0 && !options.Touch,
+	}
 	known := slices.DeleteFunc(append(signs, notReady...), time.Time.IsZero)
 	if len(known) > 0 {
 		facts.outSince = slices.MinFunc(known, time.Time.Compare)
@@ -288,6 +295,9 @@ func (v *verifier) checkDeparting() {
 		departs := d.Limit == rollout.LimitDeparting || d.Reason == rollout.ReasonDeparting
 		if departs && (d.node == nil || !d.node.leftAlone) {
 			v.report(26, d.Node, "M8: the plan says that the node departs, and it does not")
+		}
+		if d.Limit == rollout.LimitDraining && (d.node == nil || !d.node.drained) {
+			v.report(26, d.Node, "M8: the plan says that the node is drained, and it is not")
 		}
 	}
 }

@@ -186,6 +186,9 @@ func (v *verifier) countInPart(node *node, s *partState, exempt int) {
 	case node.leftAlone && (run || tainted || v.isUnavailable(node)):
 		s.away += node.weight
 		return
+	case v.drainedBehind(node):
+		s.away += node.weight
+		return
 	}
 	s.exempt += exempt
 	weight := node.weight - exempt
@@ -213,6 +216,14 @@ func (v *verifier) countInPart(node *node, s *partState, exempt int) {
 	default:
 		s.behind += weight
 	}
+}
+
+// drainedBehind reports whether the node is to run the pod, is drained, and has nothing of the update revision: nothing is to be
+// learned there until the drain ends (M8).
+func (v *verifier) drainedBehind(node *node) bool {
+	there, _ := v.standsAtUpdate(node)
+	cutOff := len(v.stages) > 0 && (node.cutOff || node.any(v.isOverdue))
+	return node.drained && node.outcome == placement.Run && !there && !cutOff
 }
 
 // standsAtUpdate reports whether a run node has, or is about to get, a pod of the update revision, and whether an available one.

@@ -113,7 +113,7 @@ func (v *verifier) target(node *node) (rollout.Target, rollout.Limit) {
 				!node.leftAlone && !node.saysWaits && (!node.mayWait || node.saysHeld) && v.obstructed(best)) {
 			return rollout.TargetHeld, rollout.LimitInPlaceOnly
 		}
-		if limit := v.gate(node, best); limit != rollout.LimitNone {
+		if limit := v.closes(node, best); limit != rollout.LimitNone {
 			return rollout.TargetHeld, limit
 		}
 	case rollout.StateMissing, rollout.StateTerminating, rollout.StateBroken:

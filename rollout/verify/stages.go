@@ -131,7 +131,7 @@ func (v *verifier) blocks(node *node, phase stage.Phase) bool {
 	switch {
 	case phase != stage.Open && !silent, run && !node.selected:
 		return false
-	case node.exempt || node.leftAlone:
+	case node.exempt || node.leftAlone || v.drainedBehind(node):
 		return silent
 	case run:
 		return !available
@@ -151,7 +151,8 @@ func (v *verifier) checkGated(d statement, places map[part]int32) {
 	case d.Limit == rollout.LimitFailures && (d.node == nil || d.node.closed != d.Limit):
 		v.report(12, d.Node, "F3: limit %s, right is another: %d nodes have failed, at most %d may", d.Limit, v.failed.nodes,
 			v.failed.most)
-	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting && d.Limit != rollout.LimitFailures:
+	case d.Reason == rollout.ReasonGated && !closed && d.Limit != rollout.LimitDeparting && d.Limit != rollout.LimitDraining &&
+		d.Limit != rollout.LimitFailures:
 		v.report(12, d.Node, "T8: gated by %s, right is why its part is not open", d.Limit)
 	case closed && d.node == nil:
 		v.report(12, d.Node, "T8: limit %s of a stray pod", d.Limit)

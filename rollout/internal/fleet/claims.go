@@ -49,40 +49,78 @@ type Claims struct {
 // address.
 type claimsID struct{ _ byte }
 
-// ReadClaims returns the claims on the pods, and asks only for objects that are not in earlier claims of the same rule; nil: for
-// all of them. It fails with an *Error if an object is nil. An object that is there twice is claimed twice.
-func ReadClaims(earlier *Claims, rule string, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
-	if earlier == nil || earlier.rule != rule {
-		return readClaims(rule, claim, objects)
+// Claimer claims pods.
+type Claimer struct {
+	// Rule is what claims depend on beside the pods. Claims of one rule are those of any other Claimer with it.
+	Rule string
+	// Claim returns how a pod belongs to the set.
+	Claim func(*corev1.Pod) Claim
+}
+
+// ReadClaimed claims the pods, and returns the claims with the facts of those that belong to the set, on the nodes by the rules. It
+// asks only for objects that are not in earlier claims of the same rule, and reads only those that are not in earlier facts; nil:
+// all of them. It fails with an *Error if an object is nil, or if one of the set has no UID, or the UID of another. An object that
+// is there twice is claimed twice.
+func ReadClaimed(
+	earlier *Claims, facts *Pods, rules *Rules, nodes *Nodes, by Claimer, objects []*corev1.Pod,
+) (*Claims, *Pods, error) {
+	if earlier == nil || earlier.rule != by.Rule {
+		return readClaimed(rules, nodes, by, objects)
 	}
 	earlier = earlier.indexed()
 	differs := earlier.pointers.compare(objects)
-	switch {
-	case differs.twice:
-		return readClaims(rule, claim, objects)
-	case differs.isNone():
-		return earlier, nil
-	default:
-		return earlier.changed(&differs, claim, objects)
+	if differs.twice {
+		return readClaimed(rules, nodes, by, objects)
 	}
+	claims := earlier
+	if !differs.isNone() {
+		if claims = earlier.changed(&differs, by, objects); claims == nil {
+			return readClaimed(rules, nodes, by, objects)
+		}
+	}
+	if pods := readOwn(facts, rules, nodes, claims); pods != nil {
+		return claims, pods, nil
+	}
+	return readClaimed(rules, nodes, by, objects) // which says what is wrong
 }
 
-// readClaims asks for all objects.
-func readClaims(rule string, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
-	c := &Claims{rule: rule, seed: maphash.MakeSeed(), id: new(claimsID), claims: make([]Claim, len(objects))}
-	for i, object := range objects {
-		if object == nil {
-			return nil, wrong("Pods", i, "must not be nil")
+// readClaimed claims all objects, and reads those of the set, in one pass: what the one needs of an object, the other needs, too.
+func readClaimed(rules *Rules, nodes *Nodes, by Claimer, objects []*corev1.Pod) (*Claims, *Pods, error) {
+	c := &Claims{rule: by.Rule, seed: maphash.MakeSeed(), id: new(claimsID), claims: make([]Claim, len(objects))}
+	read := newReader(rules, nodes, nil, true)
+	records := make([]Pod, 0, len(objects))
+	var own [block]*corev1.Pod
+	var places [block]int
+	for first := 0; first < len(objects); first += block {
+		some := objects[first:min(first+block, len(objects))]
+		if i := slices.Index(some, nil); i >= 0 {
+			return nil, nil, wrong("Pods", first+i, "must not be nil")
 		}
-		c.claims[i] = claim(object)
+		reach(some)
+		owned := 0
+		for k, object := range some {
+			claim := by.Claim(object)
+			if c.claims[first+k] = claim; claim.isOwn() {
+				own[owned], places[owned] = object, first+k
+				owned++
+			}
+		}
+		records = records[:len(records)+owned]
+		if i, problem := read.some(records[len(records)-owned:], own[:owned]); problem != "" {
+			return nil, nil, wrong("Pods", places[i], problem)
+		}
 	}
 	c.pointers.objects = slices.Clone(objects)
 	c.sort()
-	return c, nil
+	pods, err := read.facts(records)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, pods.of(c.id), nil
 }
 
-// changed returns the claims on the objects, which differ from those of c.
-func (c *Claims) changed(differs *difference, claim func(*corev1.Pod) Claim, objects []*corev1.Pod) (*Claims, error) {
+// changed returns the claims on the objects, which differ from those of c. It returns nil if an object is nil.
+func (c *Claims) changed(differs *difference, by Claimer, objects []*corev1.Pod) *Claims {
 	next := &Claims{
 		rule: c.rule, seed: c.seed, id: new(claimsID), from: c.id, claims: slices.Clone(c.claims), free: slices.Clone(c.free),
 	}
@@ -96,7 +134,7 @@ func (c *Claims) changed(differs *difference, claim func(*corev1.Pod) Claim, obj
 	for k, i := range differs.strange {
 		object := objects[i]
 		if object == nil {
-			return nil, wrong("Pods", int(i), "must not be nil")
+			return nil
 		}
 		if len(next.free) == 0 {
 			next.free = append(next.free, int32(len(next.claims)))
@@ -105,14 +143,14 @@ func (c *Claims) changed(differs *difference, claim func(*corev1.Pod) Claim, obj
 		last := len(next.free) - 1
 		places[k], fresh[k] = next.free[last], object
 		next.free = next.free[:last]
-		next.claims[places[k]] = claim(object)
+		next.claims[places[k]] = by.Claim(object)
 		if next.claims[places[k]].isOwn() {
 			next.came = append(next.came, object)
 		}
 	}
 	next.pointers = c.pointers.with(differs.gone, places, fresh)
 	next.sort()
-	return next, nil
+	return next
 }
 
 // indexed returns the same claims with the table of pointers.

@@ -65,6 +65,7 @@ func (t Traits) HasAny(some Traits) bool { return t&some != 0 }
 // reader turns pod objects into facts.
 type reader struct {
 	rules  *Rules
+	owner  *Owner // whose pods all of them must be; nil: they were claimed, so that nobody asks again
 	nodes  *Nodes
 	hashes []Hash
 	ids    map[string]int32 // of hashes; made when it is first needed
@@ -73,47 +74,63 @@ type reader struct {
 }
 
 // newReader returns a reader that finds the hashes of earlier facts where they were.
-func newReader(rules *Rules, nodes *Nodes, hashes []Hash) *reader {
-	return &reader{rules: rules, nodes: nodes, hashes: slices.Clone(hashes)}
+func newReader(rules *Rules, nodes *Nodes, hashes []Hash, claimed bool) *reader {
+	read := &reader{rules: rules, nodes: nodes, hashes: slices.Clone(hashes)}
+	if !claimed {
+		read.owner = rules.Owner
+	}
+	return read
 }
 
-// all reads all objects, a block of them at a time, and refuses pods without a UID.
+// all reads all objects, a block of them at a time, and refuses those that break the contract.
 func (read *reader) all(records []Pod, objects []*corev1.Pod) error {
-	seed := read.nodes.seed
-	var targets [block]string
 	for first := 0; first < len(objects); first += block {
 		some := objects[first:min(first+block, len(objects))]
-		for k, object := range some {
-			if object == nil {
-				return wrong("Pods", first+k, "must not be nil")
-			}
-			if object.UID == "" {
-				return wrong("Pods", first+k, "must have a UID: deletes use it as precondition (pod "+object.Name+")")
-			}
-			if foreign := read.rules.Owner.Foreign(object, read.rules.Predecessor); foreign != "" {
-				problem := fmt.Sprintf("must be of the set: pod %s %s; Claim picks the set's", object.Name, foreign)
-				return wrong("Pods", first+k, problem)
-			}
-			targets[k], _ = placement.TargetNode(object)
+		if i := slices.Index(some, nil); i >= 0 {
+			return wrong("Pods", first+i, "must not be nil")
 		}
-		// Each loop reads one thing of each object, because in a short loop the processor waits for the memory of several
-		// objects at once.
 		reach(some)
-		for k, object := range some {
-			records[first+k].uid = maphash.String(seed, string(object.UID))
-		}
-		var hashes [block]uint64
-		for k := range some {
-			hashes[k] = maphash.String(seed, targets[k])
-		}
-		for k := range some {
-			records[first+k].NodeOrdinal = read.nodes.find(hashes[k], targets[k])
-		}
-		for k, object := range some {
-			read.pod(&records[first+k], object)
+		if i, problem := read.some(records[first:first+len(some)], some); problem != "" {
+			return wrong("Pods", first+i, problem)
 		}
 	}
 	return nil
+}
+
+// some reads objects, at most a block of them. If one breaks the contract, it says which and how. Each loop reads one thing of each
+// object, because in a short loop the processor waits for the memory of several objects at once.
+func (read *reader) some(records []Pod, objects []*corev1.Pod) (bad int, problem string) {
+	for k, object := range objects {
+		if object.UID == "" {
+			return k, "must have a UID: deletes use it as precondition (pod " + object.Name + ")"
+		}
+		if foreign := read.owner.Foreign(object, read.rules.Predecessor); foreign != "" {
+			return k, fmt.Sprintf("must be of the set: pod %s %s; Claim picks the set's", object.Name, foreign)
+		}
+	}
+	var targets [block]string
+	for k, object := range objects {
+		targets[k], _ = placement.TargetNode(object)
+	}
+	for k, object := range objects {
+		records[k].uid = maphash.String(read.nodes.seed, string(object.UID))
+	}
+	var hashes [block]uint64
+	for k := range objects {
+		hashes[k] = maphash.String(read.nodes.seed, targets[k])
+	}
+	for k := range objects {
+		records[k].NodeOrdinal = read.nodes.find(hashes[k], targets[k])
+	}
+	for k, object := range objects {
+		if since, ready := lifecycle.ReadySince(object); ready {
+			records[k].Traits, records[k].ReadySince = Ready, since
+		}
+	}
+	for k, object := range objects {
+		read.pod(&records[k], object)
+	}
+	return 0, ""
 }
 
 // reach loads what reading a pod begins with into the processor's cache, for all pods of a block at once. Its result means
@@ -127,7 +144,7 @@ func reach(objects []*corev1.Pod) (sum int) {
 	return sum
 }
 
-// pod reads one object into its record, but for its node and its UID.
+// pod reads one object into its record, which has its node, its UID and whether it is ready.
 func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	p.Object, p.Name = object, object.Name
 	switch object.Status.Phase {
@@ -142,12 +159,12 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	if object.Spec.NodeName != "" {
 		p.Traits |= Bound
 	}
-	if !p.Traits.HasAny(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
+	if p.Traits.HasAny(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
+		p.Traits &^= Ready
+		p.ReadySince = time.Time{}
+	} else {
 		p.Traits |= motion(object)
-		if since, ready := lifecycle.ReadySince(object); ready {
-			p.Traits |= Ready
-			p.ReadySince = since
-		} else if isUnreadable(object) {
+		if !p.Traits.HasAny(Ready) && isUnreadable(object) {
 			p.Traits |= Unreadable
 		}
 	}

@@ -64,44 +64,48 @@ func (f *Pods) find(hash uint64, uid types.UID) int32 {
 // ReadPods returns the facts of the pods on the nodes by the rules, and reads only objects that are not in earlier facts; nil:
 // all of them. It fails with an *Error if an object is nil, or has no UID, or the UID of another.
 func ReadPods(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod) (*Pods, error) {
+	return read(earlier, rules, nodes, objects, false)
+}
+
+func read(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod, claimed bool) (*Pods, error) {
 	if earlier == nil || !rules.samePods(earlier.nodes.rules) {
-		return readPods(rules, nodes, objects)
+		return readPods(rules, nodes, objects, claimed)
 	}
 	earlier = earlier.indexed()
 	differs := earlier.pointers.compare(objects)
 	if differs.twice {
-		return readPods(rules, nodes, objects)
+		return readPods(rules, nodes, objects, claimed)
 	}
 	fresh := make([]*corev1.Pod, len(differs.strange))
 	for k, i := range differs.strange {
 		fresh[k] = objects[i]
 	}
-	if f := earlier.changed(rules, nodes, fresh, differs.gone); f != nil {
+	if f := earlier.changed(rules, nodes, fresh, differs.gone, claimed); f != nil {
 		return f.of(nil), nil
 	}
-	return readPods(rules, nodes, objects)
+	return readPods(rules, nodes, objects, claimed)
 }
 
-// ReadClaimed is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, or of those that
-// these were made from, it looks at no pod that both have.
-func ReadClaimed(earlier *Pods, rules *Rules, nodes *Nodes, claims *Claims) (*Pods, error) {
+// readOwn is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, or of those that these were
+// made from, it looks at no pod that both have. It returns nil if a pod breaks the contract.
+func readOwn(earlier *Pods, rules *Rules, nodes *Nodes, claims *Claims) *Pods {
 	if earlier != nil && earlier.claims != nil && rules.samePods(earlier.nodes.rules) {
 		var f *Pods
 		switch earlier.claims {
 		case claims.id:
-			f = earlier.changed(rules, nodes, nil, nil)
+			f = earlier.changed(rules, nodes, nil, nil, true)
 		case claims.from:
-			f = earlier.changed(rules, nodes, claims.came, earlier.places(claims.went))
+			f = earlier.changed(rules, nodes, claims.came, earlier.places(claims.went), true)
 		}
 		if f != nil {
-			return f.of(claims.id), nil
+			return f.of(claims.id)
 		}
 	}
-	f, err := ReadPods(earlier, rules, nodes, claims.Own)
+	f, err := read(earlier, rules, nodes, claims.Own, true)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	return f.of(claims.id), nil
+	return f.of(claims.id)
 }
 
 // places returns the places in List of pods that are there.
@@ -124,16 +128,21 @@ func (f *Pods) of(claims *claimsID) *Pods {
 }
 
 // readPods reads all the pods.
-func readPods(rules *Rules, nodes *Nodes, objects []*corev1.Pod) (*Pods, error) {
-	read := newReader(rules, nodes, nil)
+func readPods(rules *Rules, nodes *Nodes, objects []*corev1.Pod, claimed bool) (*Pods, error) {
+	read := newReader(rules, nodes, nil, claimed)
 	records := make([]Pod, len(objects))
 	if err := read.all(records, objects); err != nil {
 		return nil, err
 	}
-	count := nodes.List.Len()
+	return read.facts(records)
+}
+
+// facts are those of the records that were read. It fails with an *Error if two have the same UID.
+func (read *reader) facts(records []Pod) (*Pods, error) {
+	count := read.nodes.List.Len()
 	records = byNode(records, count)
 	c := &changing{list: listOf(records), touched: NewOrdinals(count)}
-	c.nodes, c.Hashes, c.uids = nodes, read.hashes, newIndex(len(objects))
+	c.nodes, c.Hashes, c.uids = read.nodes, read.hashes, newIndex(len(records))
 	c.First, c.Strays = slices.Repeat([]int32{None}, count), None
 	c.Plain = slices.Repeat([]int32{NoPod}, count)
 	for i := range records {

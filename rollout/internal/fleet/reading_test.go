@@ -68,11 +68,7 @@ func claimAndRead(earlier reading, now *state, claim func(*corev1.Pod) fleet.Cla
 	if err != nil {
 		return reading{}, err
 	}
-	claims, err := fleet.ReadClaims(earlier.claims, "", claim, now.pods)
-	if err != nil {
-		return reading{}, err
-	}
-	pods, err := fleet.ReadClaimed(earlier.pods, now.rules, nodes, claims)
+	claims, pods, err := fleet.ReadClaimed(earlier.claims, earlier.pods, now.rules, nodes, fleet.Claimer{Claim: claim}, now.pods)
 	if err != nil {
 		return reading{}, err
 	}
@@ -734,16 +730,13 @@ func readClaimed(t *testing.T, s *state) (_ reading, isGone func() bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := fleet.ReadClaims(nil, "", func(p *corev1.Pod) fleet.Claim {
+	claim := func(p *corev1.Pod) fleet.Claim {
 		if p == foreign {
 			return fleet.Foreign
 		}
 		return fleet.Owned
-	}, append(slices.Clone(s.pods), foreign))
-	if err != nil {
-		t.Fatal(err)
 	}
-	pods, err := fleet.ReadClaimed(nil, s.rules, nodes, claims)
+	_, pods, err := fleet.ReadClaimed(nil, nil, s.rules, nodes, fleet.Claimer{Claim: claim}, append(slices.Clone(s.pods), foreign))
 	if err != nil {
 		t.Fatal(err)
 	}

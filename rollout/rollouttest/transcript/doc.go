@@ -112,7 +112,7 @@
 //
 // node does something to one: add (with label and taint), remove, label, taint, annotate (a hyphen at the end takes away),
 // cordon, uncordon, drain, down (the kubelet is; the node NotReady), up, unreachable, reachable, depart (the condition
-// MaintenanceInProgress is True from now on), return.
+// MaintenanceInProgress is True from now on), return, condition (it is True from now on; a hyphen at the end: False).
 //
 //	node label b disk=ssd
 //	node down a

@@ -57,7 +57,7 @@ func prepare(n *corev1.Node, labels, taints []string) error {
 
 // node: node add NAME [label=k=v,…] [taint=k=v:Effect], node add 200 (n001 and so on), node remove NAME, node label NAME k=v|k-,
 // node taint NAME k=v:Effect|k:Effect-|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
-// node unreachable|reachable NAME, node depart|return NAME.
+// node unreachable|reachable NAME, node depart|return NAME, node condition NAME type|type-.
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
 	if count, err := strconv.Atoi(name); err == nil && verb == "add" {
@@ -116,6 +116,15 @@ func (s *stage) node(a *arguments) error {
 		s.changeNode(name, objects.Recovered(s.cluster.Now()))
 		delete(s.down, name)
 		s.heed(name)
+	case "condition":
+		kind, isTrue := a.next(), corev1.ConditionTrue
+		if cut, ends := strings.CutSuffix(kind, "-"); ends {
+			kind, isTrue = cut, corev1.ConditionFalse
+		}
+		if kind == "" {
+			return errors.New("which condition is not said")
+		}
+		s.changeNode(name, objects.NodeCondition(corev1.NodeConditionType(kind), isTrue, s.cluster.Now()))
 	case "depart":
 		s.changeNode(name, objects.NodeCondition(maintenance, corev1.ConditionTrue, s.cluster.Now()))
 	case "return":
@@ -127,7 +136,7 @@ func (s *stage) node(a *arguments) error {
 }
 
 // maintenance is the condition of a node that somebody has taken out of service for a while, which makes it departing (M8).
-const maintenance = "MaintenanceInProgress"
+const maintenance = corev1.NodeMaintenanceInProgress
 
 func (s *stage) setNode(n *corev1.Node) {
 	s.nodes[n.Name] = n

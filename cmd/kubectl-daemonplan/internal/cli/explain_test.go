@@ -64,6 +64,7 @@ func TestPolicyOfTheAnnotation(t *testing.T) {
 		t.Fatal("the set has no annotation")
 	}
 	const maintained = smallNode + `status: {conditions: [{type: Ready, status: "True"}, {type: Draining, status: "True", lastTransitionTime: "2026-03-02T08:03:00Z", reason: Kernel}]}` + "\n"
+	lifecycleOf := func(kind string) string { return strings.Replace(maintained, "Draining", kind, 1) }
 	now := []string{"-f", "-", "--now", "2026-03-02T09:15:00Z"}
 	for _, c := range []struct{ name, why, stdin, want string }{
 		{"condition", "one that the policy names", join(policied, maintained), "a: missing; waits: the node is leaving the cluster or under maintenance: " +
@@ -75,6 +76,11 @@ func TestPolicyOfTheAnnotation(t *testing.T) {
 			"a: missing; waits: the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends; " +
 				"is left out of the budget until the node is back: it is down or departing, and its update is not the cause (maxExempt 1, 1 used)\n" +
 				"  node departing: taint ToBeDeletedByClusterAutoscaler since 2026-03-02T09:00:00Z (15m)\n"},
+		{"drain", "why no update would be begun", join(policied, lifecycleOf("DrainInProgress")), "a: missing; create a pod: the node is eligible and has no pod; " +
+			"counts against maxUnavailable\n  node draining: condition DrainInProgress since 2026-03-02T08:03:00Z (1h12m): Kernel\n"},
+		{"planned", "it stops nothing, with or without a policy", join(smallSet, lifecycleOf("MaintenancePlanned")),
+			"a: missing; create a pod: the node is eligible and has no pod; counts against maxUnavailable\n" +
+				"  node maintenance is planned, which stops nothing: condition MaintenancePlanned since 2026-03-02T08:03:00Z (1h12m): Kernel\n"},
 	} {
 		if out := plans(t, c.stdin, append([]string{"explain", "a"}, now...)...); !strings.HasPrefix(out, c.want) {
 			t.Errorf("%s: %s: got\n%s\nwant\n%s", c.name, c.why, out, c.want)

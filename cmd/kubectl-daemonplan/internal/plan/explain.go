@@ -155,7 +155,34 @@ func (r *Result) causes(name string) []string {
 }
 
 func (r *Result) nodeCauses(node *corev1.Node) []string {
-	return append(r.notReady(node), r.departing(node)...)
+	return slices.Concat(r.notReady(node), r.departing(node), r.lifecycle(node))
+}
+
+// lifecycle is what the conditions of a node's lifecycle say that do not make it departing (M8). Those of drains matter where a policy
+// looks at them; a maintenance that is only planned stops nothing.
+func (r *Result) lifecycle(node *corev1.Node) []string {
+	options := r.Set.Spec.Strategy.Policy.Outages
+	var lines []string
+	for i := range node.Status.Conditions {
+		c := &node.Status.Conditions[i]
+		words := ""
+		switch {
+		case c.Status != corev1.ConditionTrue || options != nil && slices.Contains(options.Conditions, string(c.Type)):
+			continue
+		case c.Type == corev1.NodeMaintenancePlanned:
+			words = "maintenance is planned, which stops nothing: condition "
+		case options != nil && (c.Type == corev1.NodeDrainInProgress || c.Type == corev1.NodeDrained):
+			words = "draining: condition "
+		default:
+			continue
+		}
+		sign := "  node " + words + string(c.Type)
+		if !c.LastTransitionTime.IsZero() {
+			sign += r.since(c.LastTransitionTime)
+		}
+		lines = append(lines, joined(sign, c.Reason, c.Message))
+	}
+	return lines
 }
 
 // departing are the signs that a node is departing (M8), where a policy looks at them.
