@@ -23,6 +23,7 @@ FOR       ?=
 LEAST     ?=
 COMPONENTS ?=
 BUGS      ?=
+RUNS      ?=
 WRITE     ?=
 NODES     ?=
 SCHEDULER ?=
@@ -117,8 +118,13 @@ differential: ## compare plans with what the real DaemonSet controller does on N
 	@test ! -e build/differential.failed
 
 .PHONY: peersuite
-peersuite: ## have the DaemonSet controller's own tests judge plans, and print the table; BUGS=1: see that they do; WRITE=1: into the document
-	@$(GO) run ./internal/peersuite $(if $(BUGS),-bugs) $(if $(WRITE),-write)
+peersuite: ## have the DaemonSet controller's own tests judge plans, and print the table; BUGS=1: see that they do; WRITE=1: into the document; RUNS=3: its benchmarks
+	@$(GO) run ./internal/peersuite $(if $(BUGS),-bugs) $(if $(WRITE),-write) $(if $(RUNS),-bench $(RUNS))
+
+# Without VERSION it says which there are. CONTRIBUTING.md says what to do about what it finds.
+.PHONY: peer
+peer: ## take a copy of the project to VERSION (v1.38.0) of Kubernetes, and say what differs; WRITE=1: the checkout itself
+	@$(GO) run ./internal/peer $(if $(VERSION),-version $(VERSION)) $(if $(WRITE),-write)
 
 # The first build takes minutes. Without KUBEBUILDER_ASSETS the integration tests skip, and say so.
 .PHONY: cluster
@@ -189,13 +195,18 @@ bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BAS
 
 # Ratios of one run on one machine, so that a busy machine slows both sides. With BENCHTIME=1x it only shows that it works.
 .PHONY: compare
-compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT (6) times for BENCHTIME (1s), and print the ratios
+compare: ## race the real DaemonSet controller on the benchmarks COMPARE, COUNT (6) times for BENCHTIME (1s), and print the ratios; WRITE=1: into the documents
 	@mkdir -p build
 	cd internal/differential && $(GO) test -run '^$$' -bench '$(COMPARE)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 3h . \
 		> $(CURDIR)/build/compare.txt || { cat $(CURDIR)/build/compare.txt; exit 1; }
 	$(TOOL) benchstat -col /impl -row '.name /scenario /nodes' build/compare.txt
 	@$(TOOL) benchstat -format csv -col /impl -row '.name /scenario /nodes' build/compare.txt 2>/dev/null > build/compare.csv
-	@cd internal/differential && $(GO) run ./ratios < $(CURDIR)/build/compare.csv
+	@cd internal/differential && $(GO) run ./ratios $(if $(WRITE),-write $(CURDIR)) < $(CURDIR)/build/compare.csv
+
+# What nobody can do without who looks at the objects at all: each once, or each pointer in random order.
+.PHONY: floor
+floor: ## measure what it costs just to touch each object once, and to compare each pointer in random order, in ns/node
+	cd internal/differential && $(GO) test -run '^$$' -bench 'Decision/.*/impl=(touch|compare)' -benchtime $(BENCHTIME) -timeout 1h .
 
 .PHONY: mutate
 mutate: ## mutate the packages MUTATE (those of the library), see whether the tests notice, and report in build/mutation.md; SINCE=ref only what changed, FOR=4m so long

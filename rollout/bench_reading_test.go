@@ -26,7 +26,7 @@ func BenchmarkReading(b *testing.B) {
 		{name: "steady", old: func(int) bool { return false }},
 		{name: "rollout", old: func(i int) bool { return i%2 == 0 }},
 	} {
-		for _, n := range benchSizes {
+		for _, n := range sizesOr(benchSizes) {
 			spec := benchSpec()
 			planner, err := rollout.New(spec)
 			if err != nil {

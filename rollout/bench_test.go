@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -28,6 +29,18 @@ import (
 
 var benchSizes = []int{1_000, 5_000, 15_000, 50_000, 100_000}
 
+// benchNodes is another size that the benchmarks of plans, Readings and the verifier are to have: a million nodes take minutes and
+// some 10 GiB of memory, most of it for the objects.
+var benchNodes = flag.Int("nodes", 0, "benchmark plans, Readings and the verifier on fleets of so many nodes only")
+
+// sizesOr returns the sizes, or the one that the flag asks for.
+func sizesOr(sizes []int) []int {
+	if *benchNodes > 0 {
+		return []int{*benchNodes}
+	}
+	return sizes
+}
+
 var benchNow = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 
 func BenchmarkPlan(b *testing.B) {
@@ -40,7 +53,7 @@ func BenchmarkPlan(b *testing.B) {
 		{name: "rollout", pods: true, old: func(i int) bool { return i%2 == 0 }},
 		{name: "install", pods: false},
 	} {
-		for _, n := range benchSizes {
+		for _, n := range sizesOr(benchSizes) {
 			b.Run(fmt.Sprintf("%s/nodes=%d", profile.name, n), func(b *testing.B) {
 				spec := benchSpec()
 				planner, err := rollout.New(spec)

@@ -25,7 +25,7 @@ import (
 // "changed" the lists come in another order each time, and in the latter one node and one pod in a hundred were replaced.
 func BenchmarkVerify(b *testing.B) {
 	for _, profile := range verifyProfiles() {
-		for _, n := range []int{1_000, 15_000, 100_000} {
+		for _, n := range sizesOr([]int{1_000, 15_000, 100_000}) {
 			b.Run(fmt.Sprintf("%s/nodes=%d", profile.name, n), func(b *testing.B) { benchVerify(b, profile, n) })
 		}
 	}

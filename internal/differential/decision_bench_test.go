@@ -24,10 +24,13 @@ var (
 //
 //   - impl=controller is a sync of the real controller. Its informer stores are filled before, nothing is logged, and the
 //     requests are only noted down;
-//   - impl=plan is a plan of a compiled planner, impl=new+plan compiles it each time, and impl=claim+plan sorts out first
-//     which pods and revisions are the set's, as a sync does. None of these three has read an object before;
+//   - impl=plan is a plan of a compiled planner, impl=new+plan compiles it each time, and impl=first sorts out, too, which pods
+//     and revisions are the set's, as a sync does. None of these three has read an object before;
 //   - impl=warm claims and plans with the Reading of the call before, in one Workspace, on the same objects in another order, as a
 //     lister gives them. impl=changed does so after one node and one pod in a hundred were replaced.
+//
+// impl=touch and impl=compare are floors: nobody who looks at each object takes less than the one, and nobody who asks of each
+// pointer whether it is known takes less than the other.
 //
 // In steady state nothing is left to do or to write. In the middle of a rollout half of the pods are outdated, and 10 % of
 // the nodes may be unavailable. What both decide is compared before it is timed.
@@ -88,6 +91,7 @@ func (s scenario) run(b *testing.B, nodes int) {
 			}
 		})
 	}
+	f.measureFloor(b)
 	measure(b, "plan", nodes, func() { plan(planner, f.snapshot) })
 	measure(b, "new+plan", nodes, func() {
 		compiled, err := rollout.New(f.spec)
@@ -126,6 +130,39 @@ func (s scenario) run(b *testing.B, nodes int) {
 		}
 		measure(b, warm.impl, nodes, claimAndPlan)
 	}
+}
+
+// measureFloor measures what only looks: a field of each node and pod once, or, in random order, whether each pointer is the one that
+// stood in its place before.
+func (f *fleet) measureFloor(b *testing.B) {
+	nodes, pods := f.snapshot.Nodes, f.world.Pods
+	measure(b, "touch", len(nodes), func() {
+		generations := int64(0)
+		for _, node := range nodes {
+			generations += node.Generation
+		}
+		for _, pod := range pods {
+			generations += pod.Generation
+		}
+		if generations < 0 {
+			b.Fatal("a generation is negative")
+		}
+	})
+	random := rand.New(rand.NewPCG(7, 8))
+	inOrder, order := random.Perm(len(nodes)), random.Perm(len(pods))
+	before, podsBefore := slices.Clone(nodes), slices.Clone(pods)
+	measure(b, "compare", len(nodes), func() {
+		for _, i := range inOrder {
+			if nodes[i] != before[i] {
+				b.Fatal("another node")
+			}
+		}
+		for _, i := range order {
+			if pods[i] != podsBefore[i] {
+				b.Fatal("another pod")
+			}
+		}
+	})
 }
 
 // turns are snapshots of all that is in the namespace, which follow each other over and over: the objects in another order each time,

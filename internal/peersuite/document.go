@@ -3,8 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
+
+	"github.com/daemonplan/daemonplan/internal/doctable"
 )
 
 // table of all tests, as Markdown.
@@ -34,37 +35,20 @@ func bugTable() string {
 
 // hold compares parts of a document, each between marks with its name, with what they are to be, or writes them anew.
 func hold(file string, write bool, parts map[string]string) error {
-	data, err := os.ReadFile(file)
+	if write {
+		return doctable.Write(file, parts)
+	}
+	was, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	was := string(data)
-	is := was
-	for name, part := range parts {
-		before, rest, begins := strings.Cut(is, "<!-- table: "+name+" -->\n")
-		_, after, ends := strings.Cut(rest, "<!-- end -->\n")
-		if !begins || !ends {
-			return fmt.Errorf("%s has no table %q between its marks", file, name)
-		}
-		is = before + "<!-- table: " + name + " -->\n" + part + "<!-- end -->\n" + after
+	is, err := doctable.Replace(string(was), parts)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	if is == was {
+	if is == string(was) {
 		return nil
 	}
-	if write {
-		return os.WriteFile(file, []byte(is), 0o644)
-	}
-	var differences []string
-	old, now := strings.Split(was, "\n"), strings.Split(is, "\n")
-	for _, l := range now {
-		if !slices.Contains(old, l) {
-			differences = append(differences, "not in the document: "+l)
-		}
-	}
-	for _, l := range old {
-		if !slices.Contains(now, l) {
-			differences = append(differences, "not so any more: "+l)
-		}
-	}
-	return fmt.Errorf("%s says otherwise: make peersuite WRITE=1 writes it\n%s", file, strings.Join(differences, "\n"))
+	return fmt.Errorf("%s says otherwise: make peersuite WRITE=1 writes it\n%s", file,
+		strings.Join(doctable.Differences(string(was), is), "\n"))
 }

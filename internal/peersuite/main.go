@@ -27,6 +27,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("peersuite", flag.ContinueOnError)
 	write := flags.Bool("write", false, "write the tables of docs/what-is-proved.md anew")
 	plant := flags.Bool("bugs", false, "plant bugs in the library, and see a test fail for each")
+	count := flags.Int("bench", 0, "run the controller's own benchmarks so many times, with the planner beside it, and no tests")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,6 +39,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, w.remove()) }()
 	if err := w.fill(ctx); err != nil {
 		return err
+	}
+	if *count > 0 {
+		return w.benchmark(ctx, out, *count)
 	}
 	results, err := w.run(ctx)
 	if err != nil {

@@ -54,6 +54,7 @@ func (w *workspace) fill(ctx context.Context) error {
 		w.copyPackage(filepath.Join(published, "pkg", "controller", "daemon", "util"), "daemon/util", &utilEdits),
 		w.writeAdapter("daemon/plan.go", "daemon"),
 		w.writeAdapter("daemon/claim.go", "daemon"),
+		w.writeAdapter("daemon/bench.go", "daemon"),
 		w.writeAdapter("util/util.go", "daemon/util"),
 	)
 }

@@ -4,12 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/internal/doctable"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/what-is-proved.md anew")
@@ -19,56 +20,36 @@ func TestDocument(t *testing.T) {
 	s := parseTests(t)
 	e := gather(t, s)
 	was := read(t, document)
-	is := was
-	for name, rows := range map[string]string{
+	tables := map[string]string{
 		"invariants": e.invariantRows(t, was),
 		"properties": e.propertyRows(),
 		"rules":      e.ruleRows(t),
 		"elsewhere":  e.elsewhereRows(),
-	} {
-		start, end := boundsOf(t, is, name)
-		is = is[:start] + rows + is[end:]
-	}
-	if is == was {
-		return
 	}
 	if *update {
-		if err := os.WriteFile(document, []byte(is), 0o644); err != nil {
+		if err := doctable.Write(document, tables); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	before, after := strings.Split(was, "\n"), strings.Split(is, "\n")
-	for _, line := range after {
-		if !slices.Contains(before, line) {
-			t.Errorf("not in the document, run make update:\n%s", line)
-		}
+	is, err := doctable.Replace(was, tables)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, line := range before {
-		if !slices.Contains(after, line) {
-			t.Errorf("not so any more, run make update:\n%s", line)
-		}
+	for _, difference := range doctable.Differences(was, is) {
+		t.Errorf("run make update: %s", difference)
 	}
-}
-
-// boundsOf is where the table of that name is in the document, without the marks around it.
-func boundsOf(t *testing.T, document, name string) (start, end int) {
-	t.Helper()
-	_, rest, found := strings.Cut(document, "<!-- table: "+name+" -->\n")
-	rows, _, ended := strings.Cut(rest, "<!-- end -->\n")
-	if !found || !ended {
-		t.Fatalf("the document has no table %q between its marks", name)
-	}
-	end = len(document) - len(rest) + len(rows)
-	return end - len(rows), end
 }
 
 // invariantRows writes the table of invariants. Which rules are behind an invariant is written by hand; all else is not.
 func (e *evidence) invariantRows(t *testing.T, was string) string {
 	t.Helper()
 	behind := map[string]string{}
-	start, end := boundsOf(t, was, "invariants")
-	for line := range strings.Lines(was[start:end]) {
+	_, table, _, err := doctable.Cut(was, "invariants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, "|"); len(cells) > 3 {
 			behind[strings.TrimSpace(cells[1])] = strings.TrimSpace(cells[3])
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/internal/doctable"
 )
 
 // TestEveryInvariantIsProved: each has a property that a planted bug made fail, and what the verifier sees of it has spoiled plans.
@@ -82,10 +84,10 @@ func TestNamesExist(t *testing.T) {
 			known[f] = true
 		}
 	}
-	text := read(t, document)
-	for _, theirs := range []string{"peersuite", "peersuite bugs"} { // names tests of the Kubernetes controller
-		start, end := boundsOf(t, text, theirs)
-		text = text[:start] + text[end:]
+	// These tables name tests of the Kubernetes controller.
+	text, err := doctable.Replace(read(t, document), map[string]string{"peersuite": "", "peersuite bugs": ""})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 		name, _, _ := strings.Cut(span[1], "/")

