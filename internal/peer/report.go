@@ -74,6 +74,11 @@ func (p *peer) download(ctx context.Context, module, version string) (string, er
 	return found.Dir, nil
 }
 
+var (
+	file    = regexp.MustCompile(`[^ {}]+\.go\b`)
+	message = regexp.MustCompile(`^[-+ ]message (\w+) \{`)
+)
+
 // changed lists the files that differ, with how many lines came and went.
 func (p *peer) changed(ctx context.Context, was, is string) []string {
 	text, _ := output(ctx, p.root, "git", "diff", "--no-index", "--numstat", was, is) // it fails where there are differences
@@ -83,8 +88,8 @@ func (p *peer) changed(ctx context.Context, was, is string) []string {
 		if len(counts) < 3 {
 			continue
 		}
-		name := strings.TrimSuffix(counts[len(counts)-1], "}")
-		lines = append(lines, fmt.Sprintf("%s: %s lines more, %s fewer", filepath.Base(name), counts[0], counts[1]))
+		name := filepath.Base(file.FindString(line)) // which stands there twice, or once beside the null device
+		lines = append(lines, fmt.Sprintf("%s: %s lines more, %s fewer", name, counts[0], counts[1]))
 	}
 	return lines
 }
@@ -104,16 +109,17 @@ func (p *peer) fields(ctx context.Context) ([]string, error) {
 	}
 	var lines []string
 	for _, group := range []string{"core", "apps"} {
-		file := filepath.Join(group, "v1", "generated.proto")
-		text, _ := output(ctx, p.root, "git", "diff", "--no-index", "--function-context", filepath.Join(was, file), filepath.Join(is, file))
-		message := ""
+		definition := filepath.Join(group, "v1", "generated.proto")
+		text, _ := output(ctx, p.root, "git", "diff", "--no-index", "--function-context",
+			filepath.Join(was, definition), filepath.Join(is, definition))
+		of := ""
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
-			if _, name, ok := strings.Cut(line, "message "); ok && !strings.Contains(line, "//") {
-				message = strings.TrimSuffix(name, " {")
+			if found := message.FindStringSubmatch(line); found != nil {
+				of = found[1]
 			}
 			if field.MatchString(line) {
-				lines = append(lines, line[:1]+" "+message+": "+strings.TrimSpace(line[1:]))
+				lines = append(lines, line[:1]+" "+of+": "+strings.TrimSpace(line[1:]))
 			}
 		}
 	}

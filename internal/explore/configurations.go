@@ -1,0 +1,192 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/rollout/canary"
+	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/outage"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stage"
+)
+
+// forever is longer than any time that a rule asks for without saying so in its configuration.
+const forever = 20 * time.Minute
+
+// feature is one thing that a spec may ask for, with what may happen because of it.
+type feature struct {
+	name    string
+	options []kit.SpecOption
+	toggles []toggle
+	ages    []time.Duration // between 0 and forever
+	labels  map[string]string
+	troubles
+	maxDown, surge, exempt int // if they are other than those of maxUnavailable 1
+}
+
+// troubles are how many of each may come.
+type troubles map[trouble]int8
+
+// toggle is something that a user turns on and off while the set is there. The hash is that of the new revision.
+type toggle struct {
+	on, off string
+	option  func(hash string) kit.SpecOption
+	fair    bool // it comes some day, and stays
+}
+
+func always(option kit.SpecOption) func(string) kit.SpecOption {
+	return func(string) kit.SpecOption { return option }
+}
+
+func command(name string, commands func(hash string) canary.Commands) toggle {
+	return toggle{
+		on: "command " + name, off: "no command " + name,
+		option: func(hash string) kit.SpecOption { return kit.Command(commands(hash)) },
+	}
+}
+
+// features by themselves and in pairs are what is explored.
+func features() []feature {
+	hook := kit.HookLabel("hook", "on")
+	rings := []stage.Stage{{Name: "ring-0", Key: "ring"}}
+	return []feature{
+		{name: "maxUnavailable 2", options: []kit.SpecOption{kit.MaxUnavailable("2")}, maxDown: 2},
+		{name: "maxSurge", options: []kit.SpecOption{kit.MaxSurge("1")}, maxDown: none, surge: 1},
+		{name: "partition", options: []kit.SpecOption{kit.Partition("1")}, toggles: []toggle{
+			{on: "spec partition=0", off: "spec partition=1", option: always(kit.Partition("0"))},
+		}},
+		{name: "selector", options: []kit.SpecOption{kit.UpdateSelector("pool", "a")}, labels: map[string]string{nodeName(0): "pool=a"}},
+		{name: "OnDelete", options: []kit.SpecOption{kit.OnDelete()}, troubles: troubles{podDeleted: 2}},
+		{name: "paused", toggles: []toggle{{on: "spec paused=true", off: "spec paused=false", option: always(kit.Paused())}}},
+		{name: "frozen", toggles: []toggle{{on: "spec frozen=true", off: "spec frozen=false", option: always(kit.Frozen())}}},
+		{name: "in place", options: []kit.SpecOption{kit.InPlace()}},
+		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDelete(hook), kit.PodTemplateLabel("hook", "on")}},
+		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), kit.PodTemplateLabel("hook", "on")}},
+		{name: "canary", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual()}, toggles: []toggle{
+			command("validate", func(hash string) canary.Commands { return canary.Commands{Validate: hash} }),
+			command("fail", func(hash string) canary.Commands { return canary.Commands{Fail: hash} }),
+		}},
+		{name: "slow start", options: []kit.SpecOption{kit.SlowStart(10*time.Second, "1", "1")}, ages: []time.Duration{10 * time.Second}},
+		{name: "stages", options: []kit.SpecOption{kit.Stages(rings...)}, labels: map[string]string{nodeName(0): "ring=0", nodeName(1): "ring=1"}},
+		{name: "stages with approval", options: []kit.SpecOption{kit.Stages(
+			stage.Stage{Name: "all", Key: "ring", Approval: true})}, toggles: []toggle{{
+			on: "approve all", option: func(hash string) kit.SpecOption { return kit.Approve(stage.Approval{Stage: "all", Revision: hash}) }, fair: true,
+		}}, labels: map[string]string{nodeName(0): "ring=0", nodeName(1): "ring=1"}},
+		{name: "domains", options: []kit.SpecOption{kit.MaxUnavailable("2"),
+			kit.Domains(domain.Domain{Key: "rack", AtOnce: 1})}, labels: map[string]string{nodeName(0): "rack=0", nodeName(1): "rack=1"}, maxDown: 2},
+		{name: "outages", options: []kit.SpecOption{kit.MaxExempt("1")}, troubles: troubles{nodeDown: 1}, exempt: 1},
+		{name: "departing", options: []kit.SpecOption{kit.Outages(outage.Options{})}, troubles: troubles{nodeDeparts: 1}},
+		{name: "failures", options: []kit.SpecOption{kit.Failures(failure.Options{Action: failure.Pause})}, troubles: troubles{podFails: 2}},
+		{name: "rollback", options: []kit.SpecOption{kit.Failures(failure.Options{Action: failure.Rollback})}, troubles: troubles{podFails: 2}},
+		{name: "quarantine", options: []kit.SpecOption{kit.Failures(failure.Options{Quarantine: new(intstr.FromInt32(1))})}, troubles: troubles{podFails: 2}},
+		{name: "holdRevision", options: []kit.SpecOption{kit.HoldRevision()}},
+		{name: "minReadySeconds", options: []kit.SpecOption{kit.MinReadySeconds(10)}, ages: []time.Duration{10 * time.Second}},
+	}
+}
+
+// none stands for 0 where 0 is unset.
+const none = -1
+
+// combined is the configuration of some features together, on so many nodes.
+func combined(nodes int, of ...feature) *Configuration {
+	c := &Configuration{Nodes: nodes, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}}
+	c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1, podUnready: 1, partly: 1, memoryLost: 1}
+	var names []string
+	var options []kit.SpecOption
+	var toggles []toggle
+	for _, f := range of {
+		names = append(names, f.name)
+		options = append(options, f.options...)
+		toggles = append(toggles, f.toggles...)
+		c.Ages = append(c.Ages, f.ages...)
+		for kind, n := range f.troubles {
+			c.Troubles[kind] = max(c.Troubles[kind], n)
+		}
+		if f.maxDown != 0 {
+			c.MaxDown = max(0, f.maxDown)
+		}
+		c.Surge, c.Exempt = max(c.Surge, f.surge), max(c.Exempt, f.exempt)
+		for node, label := range f.labels {
+			c.label(node, label)
+		}
+	}
+	c.Name = strings.Join(names, " + ")
+	if c.Name == "" {
+		c.Name = "maxUnavailable 1"
+	}
+	if c.Surge > 0 {
+		c.MaxDown = 0
+	}
+	slices.Sort(c.Ages)
+	c.Ages = append(slices.Compact(c.Ages), forever)
+	c.Ticks = c.Ages[1:]
+	c.addSpecs(options, toggles)
+	return c
+}
+
+func (c *Configuration) label(node, label string) {
+	if c.Labels == nil {
+		c.Labels = make([]map[string]string, c.Nodes)
+	}
+	for i := range c.Nodes {
+		if c.Labels[i] == nil {
+			c.Labels[i] = map[string]string{}
+		}
+		if nodeName(i) == node {
+			key, value, _ := strings.Cut(label, "=")
+			c.Labels[i][key] = value
+		}
+	}
+}
+
+// addSpecs makes a spec for each image and each way in which the toggles may stand: bit 0 of its number is the image, each further
+// one a toggle.
+func (c *Configuration) addSpecs(options []kit.SpecOption, toggles []toggle) {
+	images := []kit.SpecOption{kit.Image("agent:v1"), kit.Image("agent:v2")}
+	hash := kit.Hash(kit.Spec("agent", append(slices.Clone(options), images[1])...))
+	for number := range 2 << len(toggles) {
+		all := slices.Clone(options)
+		for i, t := range toggles {
+			if number>>(i+1)&1 == 1 {
+				all = append(all, t.option(hash))
+			}
+		}
+		c.Specs = append(c.Specs, kit.Spec("agent", append(all, images[number&1])...))
+		c.Changes = append(c.Changes, change{number, number ^ 1, false, []string{"spec image=v2", "spec image=v1"}[number&1]})
+		for i, t := range toggles {
+			bit := 2 << i
+			switch on := number&bit != 0; {
+			case !on:
+				c.Changes = append(c.Changes, change{number, number | bit, t.fair, t.on})
+			case !t.fair:
+				c.Changes = append(c.Changes, change{number, number &^ bit, false, t.off})
+			}
+		}
+	}
+}
+
+// configurations lists what is explored.
+func configurations() []*Configuration {
+	all := []*Configuration{combined(2)}
+	for _, f := range features() {
+		all = append(all, combined(2, f))
+	}
+	return all
+}
+
+// pairs lists each two features together.
+func pairs() []*Configuration {
+	var all []*Configuration
+	list := features()
+	for i := range list {
+		for j := range i {
+			all = append(all, combined(2, list[j], list[i]))
+		}
+	}
+	return all
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// Statements are about objects and what has become of them. They know the configuration, and of the plan only what it has done; where
+// they look at what it says, that is its state, because P-A is about that word.
+
+// serves reports whether a node has a pod that does the daemon's work: it is Ready, and nobody has asked for its end.
+func (w *world) serves(s *state, node *corev1.Node) bool {
+	return slices.ContainsFunc(w.podsOn(s, node), serves)
+}
+
+func serves(p *corev1.Pod) bool { return lifecycle.Ready(p) && p.DeletionTimestamp == nil }
+
+// live reports whether the pod is one that stays.
+func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !lifecycle.Terminal(p) }
+
+func (w *world) podsOn(s *state, node *corev1.Node) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range w.podsOf(s) {
+		if on := w.nodeOf(s, pod); on != nil && on.Name == node.Name {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (w *world) nodesOf(s *state) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, i := range s.nodes[:w.Nodes] {
+		nodes = append(nodes, w.nodes.at(i))
+	}
+	return nodes
+}
+
+func hashOf(p *corev1.Pod) string { return p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] }
+
+// wrongMove says what is wrong with a move of the controller; "": nothing is.
+func (w *world) wrongMove(from *state, m *move) string {
+	if m.plan == nil {
+		return ""
+	}
+	for _, statement := range [...]func(*world, *state, *move) string{
+		(*world).budget, (*world).twins, (*world).surge, (*world).hooks, (*world).held, (*world).remains,
+	} {
+		if wrong := statement(w, from, m); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// budget: the controller takes no node out of service, unless with those that are out of service anyway there are no more than may be.
+// Nodes that the pod may not run on do not count.
+func (w *world) budget(from *state, m *move) string {
+	down, lost := 0, ""
+	taken, out := 0, 0
+	for _, node := range w.nodesOf(from) {
+		switch {
+		case tainted(node):
+		case !w.serves(from, node) && !up(node) && out < w.Exempt:
+			out++
+		case !w.serves(from, node):
+			down++
+		case !w.serves(&m.to, node):
+			taken++
+			lost += " " + node.Name
+		}
+	}
+	if taken > 0 && down+taken > w.MaxDown {
+		return fmt.Sprintf("budget: with%s %d nodes are without a Ready pod, and %d may be", lost, down+taken, w.MaxDown)
+	}
+	return ""
+}
+
+// twins: no node gets two pods of one revision, or two that run at all unless one is to surge beside the other.
+func (w *world) twins(from *state, m *move) string {
+	for _, node := range w.nodesOf(&m.to) {
+		before, after := w.podsOn(from, node), w.podsOn(&m.to, node)
+		if len(after) <= len(before) {
+			continue
+		}
+		revisions := map[string]bool{}
+		for _, p := range after {
+			if !live(p) {
+				continue
+			}
+			if revisions[hashOf(p)] {
+				return fmt.Sprintf("twins: %s has two pods of revision %s", node.Name, hashOf(p))
+			}
+			revisions[hashOf(p)] = true
+		}
+		runs := func(p *corev1.Pod) bool { return !lifecycle.Terminal(p) }
+		if i := slices.IndexFunc(after, runs); w.Surge == 0 && slices.ContainsFunc(after[i+1:], runs) {
+			return fmt.Sprintf("twins: %s gets a pod beside another", node.Name)
+		}
+	}
+	return ""
+}
+
+// surge: a pod is put beside one that serves on no more nodes than may be. Where both serve, the old one only has to go.
+func (w *world) surge(from *state, m *move) string {
+	beside, more := 0, false
+	for _, node := range w.nodesOf(&m.to) {
+		pods := slices.DeleteFunc(w.podsOn(&m.to, node), func(p *corev1.Pod) bool { return !live(p) })
+		comes := func(p *corev1.Pod) bool { return hashOf(p) == w.hashes[from.spec] && !serves(p) }
+		goes := func(p *corev1.Pod) bool { return hashOf(p) != w.hashes[from.spec] && serves(p) }
+		if slices.ContainsFunc(pods, comes) && slices.ContainsFunc(pods, goes) {
+			beside++
+			more = more || len(w.podsOn(from, node)) < len(w.podsOn(&m.to, node))
+		}
+	}
+	if more && beside > w.Surge {
+		return fmt.Sprintf("surge: on %d nodes a pod stands beside another, and %d may", beside, w.Surge)
+	}
+	return ""
+}
+
+// hooks: a pod that serves and that a hook of preDelete holds is not deleted.
+func (w *world) hooks(from *state, m *move) string {
+	hook := w.Specs[from.spec].Lifecycle.PreDelete
+	for _, p := range w.podsOf(from) {
+		if !serves(p) || !hook.Matches(p) || tainted(w.nodeOf(from, p)) {
+			continue
+		}
+		if after := w.find(&m.to, p.UID); after == nothing || w.pods.at(after).DeletionTimestamp != nil {
+			return fmt.Sprintf("hooks: %s is deleted, and its hook has not let it go", p.Name)
+		}
+	}
+	return ""
+}
+
+// held: what the user holds back stays as it is. Under frozen nothing is created or deleted; under paused and OnDelete, and where the
+// partition needs it, no serving pod of another revision than the update revision goes.
+func (w *world) held(from *state, m *move) string {
+	strategy := &w.Specs[from.spec].Strategy
+	partition := 0
+	if p := strategy.Partition; p != nil {
+		partition = p.IntValue()
+	}
+	var gone []string
+	old := 0
+	for _, p := range w.podsOf(from) {
+		if tainted(w.nodeOf(from, p)) {
+			continue
+		}
+		after := w.find(&m.to, p.UID)
+		isGone := after == nothing || w.pods.at(after).DeletionTimestamp != nil && p.DeletionTimestamp == nil ||
+			hashOf(w.pods.at(after)) != hashOf(p)
+		switch {
+		case !serves(p) || hashOf(p) == w.hashes[from.spec]:
+		case isGone:
+			gone = append(gone, p.Name)
+		default:
+			old++
+		}
+	}
+	switch {
+	case strategy.Frozen && (len(gone) > 0 || len(w.podsOf(from)) != len(w.podsOf(&m.to))):
+		return "held: the set is frozen, and pods come or go"
+	case len(gone) == 0:
+		return ""
+	case strategy.Paused && !w.underWay(from, gone):
+		return fmt.Sprintf("held: the set is paused, and %q go", gone)
+	case strategy.Type == rollout.OnDelete:
+		return fmt.Sprintf("held: pods go when their user deletes them, and %q go", gone)
+	case old < partition:
+		return fmt.Sprintf("held: %d nodes keep another revision than the update revision, and the partition is %d", old, partition)
+	default:
+		return ""
+	}
+}
+
+// underWay reports whether the update of each of the pods' nodes was begun before: another pod stands there, or the pod is prepared.
+func (w *world) underWay(s *state, pods []string) bool {
+	for _, name := range pods {
+		i := slices.IndexFunc(s.pods[:], func(i int32) bool { return i != nothing && w.pods.at(i).Name == name })
+		pod := w.pods.at(s.pods[i])
+		state := lifecycle.StateOf(pod)
+		if len(w.podsOn(s, w.nodeOf(s, pod))) == 1 && (state == "" || state == lifecycle.Normal) {
+			return false
+		}
+	}
+	return true
+}
+
+// remains (P-E, and no way back): a node that had a live pod of the update revision gets none of an older one, unless that revision
+// failed or is on trial.
+func (w *world) remains(from *state, m *move) string {
+	strategy := &w.Specs[from.spec].Strategy
+	if strategy.Canary != nil || strategy.Policy.Failures != nil || strategy.Policy.Stages != nil || strategy.HoldRevision {
+		return ""
+	}
+	for _, p := range w.podsOf(&m.to) {
+		if w.find(from, p.UID) == nothing && hashOf(p) != w.hashes[from.spec] {
+			partition := strategy.Partition
+			if partition == nil && strategy.NodeSelector == nil {
+				return fmt.Sprintf("downgrade: %s is created at %s, and the update revision is %s", p.Name, hashOf(p), w.hashes[from.spec])
+			}
+		}
+	}
+	return ""
+}
+
+// wrongState says what is wrong with a state in which nobody does anything any more, or with what the plan says of it; "": nothing is.
+// done is a set that has come to its end.
+func (w *world) wrongState(s *state, plan *rollout.Plan, rests bool) string {
+	st := &plan.Status
+	if st.State == status.Stuck {
+		helps := func(b rollout.Blocker) bool { return b.Why != "" && len(b.Helps) > 0 }
+		if len(plan.Blockers) == 0 || !slices.ContainsFunc(plan.Blockers, helps) {
+			return "P-A: the state is Stuck, and nothing says what would help"
+		}
+	}
+	if !rests {
+		return ""
+	}
+	switch st.State {
+	case status.Updating:
+		return fmt.Sprintf("P-A: nothing will ever happen, and the state is %s (%s)", st.State, st.Reason)
+	case status.Running:
+		return w.unfinished(s)
+	default:
+		return ""
+	}
+}
+
+// unfinished says what is missing from a set that says that it is done; "": nothing is.
+func (w *world) unfinished(s *state) string {
+	strategy := &w.Specs[s.spec].Strategy
+	for _, node := range w.nodesOf(s) {
+		pods := w.podsOn(s, node)
+		switch {
+		case tainted(node):
+		case len(pods) != 1 || !serves(pods[0]):
+			if up(node) && !departs(node) {
+				return fmt.Sprintf("P-A: the state is Running, and %s has no pod that serves", node.Name)
+			}
+		case hashOf(pods[0]) != w.hashes[s.spec]:
+			if strategy.Partition == nil && strategy.NodeSelector == nil && strategy.Type != rollout.OnDelete && !departs(node) {
+				return fmt.Sprintf("P-A: the state is Running, and %s has another revision", node.Name)
+			}
+		}
+	}
+	return ""
+}
