@@ -24,6 +24,9 @@ LEAST     ?=
 COMPONENTS ?=
 BUGS      ?=
 RUNS      ?=
+ONLY      ?=
+PAIRS     ?=
+MOST      ?=
 WRITE     ?=
 NODES     ?=
 SCHEDULER ?=
@@ -186,6 +189,11 @@ corpus: ## fuzz every target of PKG for FUZZTIME (60s), and keep the inputs that
 .PHONY: soak
 soak: ## have the judge watch random worlds for SOAK_TIME (2m), or SOAK_WORLDS of them, from the seed SOAK_SEED (random) on; DOCUMENTED=1: the documented policies in trouble
 	$(GO) run ./internal/soak $(if $(DOCUMENTED),-documented) $(if $(SOAK_WORLDS),-for 0 -count $(SOAK_WORLDS),-for $(SOAK_TIME)) $(if $(SOAK_SEED),-from $(SOAK_SEED))
+
+# Every state of small clusters, with the real planner. A finding comes with the shortest way to it.
+.PHONY: explore
+explore: ## visit every state of small clusters, one configuration for each feature; ONLY=surge: some; PAIRS=1: each two features, which takes an hour; MOST=100000: cut off there; WRITE=1: the table into the document
+	$(GO) run ./internal/explore $(if $(PAIRS),-pairs) $(if $(ONLY),-only '$(ONLY)') $(if $(MOST),-most $(MOST)) $(if $(WRITE),-write docs/what-is-proved.md)
 
 .PHONY: bench
 bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT

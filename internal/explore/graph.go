@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // graph is what an exploration has found: states by number, in the order in which they were reached, each by a shortest way.
@@ -17,7 +19,7 @@ type graph struct {
 	parent []int32
 	by     []string // the name of the move that led there first
 	fair   [][]int32
-	ends   []bool // the plan of the state does nothing, and what it says may be the end
+	ends   []bool // nobody has anything to do but the clock, and what the plan says may be the end
 	edges  int
 	cutOff bool
 	lasted time.Duration
@@ -74,19 +76,22 @@ func (g *graph) enter(s *state, parent int32, by string) int32 {
 // visit takes all moves from a state.
 func (g *graph) visit(at int32) (*finding, error) {
 	s := g.states[at]
-	moves := g.w.worldMoves(&s)
+	worldMoves := g.w.worldMoves(&s)
+	moves := slices.Clone(worldMoves)
 	own, plan, err := g.w.controllerMoves(&s)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n  %s", err, strings.Join(g.way(at), "\n  "))
 	}
 	moves = append(moves, own...)
-	busy := slices.ContainsFunc(moves, func(m move) bool { return m.fair && m.to != s })
-	moves = append(moves, g.w.ticks(&s, busy)...)
+	leads := func(m move) bool { return m.fair && m.to != s }
+	moves = append(moves, g.w.ticks(&s, slices.ContainsFunc(moves, leads))...)
 	rests := true
 	for i := range moves {
 		m := &moves[i]
 		if wrong := g.w.wrongMove(&s, m); wrong != "" {
-			return g.found(wrong, at, m.name), nil
+			f := g.found(wrong, at, m.name)
+			f.way = append(f.way, g.explained(m.plan)...)
+			return f, nil
 		}
 		to := g.enter(&m.to, at, m.name)
 		g.edges++
@@ -96,9 +101,11 @@ func (g *graph) visit(at int32) (*finding, error) {
 		}
 	}
 	if wrong := g.w.wrongState(&s, plan, rests); wrong != "" {
-		return g.found(wrong, at, "step"), nil
+		f := g.found(wrong, at, "step")
+		f.way = append(f.way, g.explained(plan)...)
+		return f, nil
 	}
-	g.ends[at] = rests
+	g.ends[at] = !slices.ContainsFunc(worldMoves, leads) && harness.Actions(*plan) == 0 && plan.Status.State != status.Updating
 	return nil, nil
 }
 
@@ -117,7 +124,7 @@ func (g *graph) way(at int32) []string {
 }
 
 // liveness: from every state, a fair continuation leads to an end. Where no fair move leads out of a set of states that reach each
-// other, the set is one state, and an end. It goes by strongly connected components (Tarjan's algorithm, without recursion).
+// other, all of them are ends: mostly the set is one state. It goes by strongly connected components (Tarjan's algorithm, without recursion).
 func (g *graph) liveness() *finding {
 	const unseen = -1
 	n := len(g.states)
@@ -178,7 +185,7 @@ func (g *graph) liveness() *finding {
 		for _, at := range of {
 			leads = leads || slices.ContainsFunc(g.fair[at], func(to int32) bool { return component[to] != int32(c) })
 		}
-		if leads || len(of) == 1 && g.ends[of[0]] {
+		if leads || !slices.ContainsFunc(of, func(at int32) bool { return !g.ends[at] }) {
 			continue
 		}
 		if first := slices.Min(of); worst == unseen || first < worst {
@@ -197,14 +204,15 @@ func (g *graph) liveness() *finding {
 func (g *graph) cycle(at int32) []string {
 	var names []string
 	seen := map[int32]bool{}
-	for !seen[at] && len(names) < 30 {
+	for !seen[at] && len(names) < 60 {
 		seen[at] = true
 		s := g.states[at]
 		moves := g.w.worldMoves(&s)
-		own, _, err := g.w.controllerMoves(&s)
+		own, plan, err := g.w.controllerMoves(&s)
 		if err != nil {
 			return append(names, err.Error())
 		}
+		names = append(names, g.explained(plan)...)
 		moved := false
 		moves = append(own, moves...)
 		for _, m := range append(moves, g.w.ticks(&s, false)...) {
@@ -221,11 +229,14 @@ func (g *graph) cycle(at int32) []string {
 	return names
 }
 
-// explained is what the plan of the last state of a way says, for people.
-func (g *graph) explained(plan *rollout.Plan) string {
-	var b strings.Builder
-	for i := range g.w.Nodes {
-		b.WriteString(plan.Explain(nodeName(i)) + "\n")
+// explained is what a plan says.
+func (g *graph) explained(plan *rollout.Plan) []string {
+	lines := []string{fmt.Sprintf("-> %s (%s)", plan.Status.State, plan.Status.Reason)}
+	if !plan.NextWake.IsZero() {
+		lines = append(lines, fmt.Sprintf("-> next wake in %s", plan.NextWake.Sub(now)))
 	}
-	return b.String()
+	for i := range g.w.Nodes {
+		lines = append(lines, "-> "+plan.Explain(nodeName(i)))
+	}
+	return lines
 }

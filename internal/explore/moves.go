@@ -42,6 +42,11 @@ func start(pod *corev1.Pod) {
 	kubelet.Ready(pod, now)
 }
 
+func unready(pod *corev1.Pod) {
+	kubelet.SetContainerReady(pod, pod.Spec.Containers[0].Name, false)
+	kubelet.Unready(pod, now)
+}
+
 // changed returns the pod as a kubelet, a scheduler or a hook's controller leaves it.
 func (w *world) changed(pod int32, what string, change func(*corev1.Pod)) int32 {
 	key := podMove{pod, what}
@@ -205,10 +210,7 @@ func (w *world) runningMoves(
 	case ready && !open:
 		to("unready by a gate", true, func(p *corev1.Pod) { kubelet.Unready(p, now) })
 	case ready:
-		trouble(podUnready, "unready", func(p *corev1.Pod) {
-			kubelet.SetContainerReady(p, p.Spec.Containers[0].Name, false)
-			kubelet.Unready(p, now)
-		})
+		trouble(podUnready, "unready", unready)
 		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
 	case !kubelet.ContainersReady(pod) && open:
 		to("ready", true, start)

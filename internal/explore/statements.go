@@ -68,7 +68,7 @@ func (w *world) budget(from *state, m *move) string {
 	for _, node := range w.nodesOf(from) {
 		switch {
 		case tainted(node):
-		case !w.serves(from, node) && !up(node) && out < w.Exempt:
+		case !w.serves(from, node) && out < w.Exempt && (!up(node) || w.Quarantine || !w.hasNew(from, node)):
 			out++
 		case !w.serves(from, node):
 			down++
@@ -81,6 +81,11 @@ func (w *world) budget(from *state, m *move) string {
 		return fmt.Sprintf("budget: with%s %d nodes are without a Ready pod, and %d may be", lost, down+taken, w.MaxDown)
 	}
 	return ""
+}
+
+// hasNew reports whether a node has a pod of the update revision, whatever has become of it.
+func (w *world) hasNew(s *state, node *corev1.Node) bool {
+	return slices.ContainsFunc(w.podsOn(s, node), func(p *corev1.Pod) bool { return hashOf(p) == w.hashes[s.spec] })
 }
 
 // twins: no node gets two pods of one revision, or two that run at all unless one is to surge beside the other.
@@ -158,10 +163,10 @@ func (w *world) held(from *state, m *move) string {
 		isGone := after == nothing || w.pods.at(after).DeletionTimestamp != nil && p.DeletionTimestamp == nil ||
 			hashOf(w.pods.at(after)) != hashOf(p)
 		switch {
-		case !serves(p) || hashOf(p) == w.hashes[from.spec]:
-		case isGone:
+		case !live(p) || hashOf(p) == w.hashes[from.spec]:
+		case isGone && serves(p):
 			gone = append(gone, p.Name)
-		default:
+		case !isGone:
 			old++
 		}
 	}
@@ -174,7 +179,7 @@ func (w *world) held(from *state, m *move) string {
 		return fmt.Sprintf("held: the set is paused, and %q go", gone)
 	case strategy.Type == rollout.OnDelete:
 		return fmt.Sprintf("held: pods go when their user deletes them, and %q go", gone)
-	case old < partition:
+	case old < partition && !w.underWay(from, gone):
 		return fmt.Sprintf("held: %d nodes keep another revision than the update revision, and the partition is %d", old, partition)
 	default:
 		return ""

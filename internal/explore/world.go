@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,8 +55,10 @@ type Configuration struct {
 	// MaxDown is how many nodes that could serve may be without a Ready pod because of the controller; Surge how many may have a pod
 	// beside another.
 	MaxDown, Surge int
-	// Exempt is how many nodes that are down do not count.
-	Exempt int
+	// Exempt is how many nodes that are down do not count, or that nothing was begun on; with Quarantine also those on which the update
+	// revision has failed.
+	Exempt     int
+	Quarantine bool
 	// Most is at how many states an exploration is cut off.
 	Most int
 }
@@ -67,11 +70,17 @@ type world struct {
 	clock        clock
 	permutations []*permutation
 	planners     []*rollout.Planner
-	plan         func(w *world, spec int, snapshot rollout.Snapshot) (rollout.Plan, error)
+	plan         planner
 	moved        map[podMove]int32 // what kubelets make of pods
 	created      map[creation]int32
 	hashes       []string // of the specs
 }
+
+// planner plans by the spec of that number.
+type planner func(w *world, spec int, snapshot rollout.Snapshot) (rollout.Plan, error)
+
+// errRefused: the features do not go together.
+var errRefused = errors.New("refused")
 
 type podMove struct {
 	pod  int32
@@ -97,7 +106,7 @@ func newWorld(c *Configuration) (*world, error) {
 	for i := range c.Specs {
 		planner, err := rollout.New(c.Specs[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s, spec %d: %w", c.Name, i, err)
+			return nil, fmt.Errorf("%w: %w", errRefused, err)
 		}
 		w.planners = append(w.planners, planner)
 		w.hashes = append(w.hashes, kit.Hash(c.Specs[i]))

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// small is a configuration in which less happens, so that it is explored in a fraction of a second.
+func small(features ...feature) *Configuration {
+	c := combined(2, features...)
+	c.Troubles = [kindsOfTrouble]int8{userChanges: 1, podFails: 1}
+	return c
+}
+
+// TestSmallWorlds explores a few configurations to the end. make explore has all of them, and more that happens.
+func TestSmallWorlds(t *testing.T) {
+	t.Parallel()
+	list := []*Configuration{small()}
+	for _, f := range features() {
+		switch f.name {
+		case "maxSurge", "partition", "preDelete hook", "paused":
+			list = append(list, small(f))
+		}
+	}
+	for _, c := range list {
+		t.Run(c.Name, func(t *testing.T) {
+			w, err := newWorld(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, f, err := explore(w)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case f != nil:
+				t.Fatal(f)
+			case g.cutOff, len(g.states) < 50, g.edges < 2*len(g.states):
+				t.Errorf("%d states and %d edges are not all", len(g.states), g.edges)
+			}
+		})
+	}
+}
+
+// TestTimesGetOlder: the clock stands still, and objects get older up to the ages that rules ask for.
+func TestTimesGetOlder(t *testing.T) {
+	w, err := newWorld(small(feature{name: "ages", ages: []time.Duration{10 * time.Second}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := s.pods[0]
+	ready := func(number int32) time.Duration {
+		conditions := w.pods.at(number).Status.Conditions
+		return now.Sub(conditions[len(conditions)-1].LastTransitionTime.Time)
+	}
+	if ready(number) != forever {
+		t.Fatalf("the pod of the beginning is ready for %s", ready(number))
+	}
+	for i, want := range []time.Duration{0, 10 * time.Second, 10 * time.Second, forever, forever} {
+		if i == 0 {
+			number = w.changed(w.changed(number, "unready", unready), "ready", start)
+		} else {
+			number = w.pods.after(number, &w.clock, []time.Duration{0, 10 * time.Second, 5 * time.Second, forever, forever}[i])
+		}
+		if got := ready(number); got != want {
+			t.Errorf("step %d: ready for %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestNodesThatAreAlikeAreOne: a state and its mirror image have one key.
+func TestNodesThatAreAlikeAreOne(t *testing.T) {
+	w, err := newWorld(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, right := s, s
+	replace(left.pods[:], s.pods[0], w.changed(s.pods[0], "unready", unready))
+	replace(right.pods[:], s.pods[1], w.changed(s.pods[1], "unready", unready))
+	if w.key(&left) != w.key(&right) {
+		t.Error("one pod of two is not Ready, and it makes a difference which")
+	}
+	if w.key(&left) == w.key(&s) {
+		t.Error("a pod that is not Ready makes no difference")
+	}
+}
