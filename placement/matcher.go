@@ -116,8 +116,8 @@ func (m *Matcher) EvaluateAll(list []Verdict, nodes []*corev1.Node) []Verdict {
 // block is how many nodes are evaluated side by side.
 const block = 32
 
-// evaluateBlock is EvaluateAll for at most a block of nodes that are there, by a template for all nodes. It makes one test on all of
-// them before it makes the next.
+// evaluateBlock is EvaluateAll for at most a block of nodes that are there, by a template for all nodes. It makes one test on
+// all of them before it makes the next.
 func (m *Matcher) evaluateBlock(list []Verdict, nodes []*corev1.Node) []Verdict {
 	reach(nodes)
 	verdicts := list[len(list) : len(list)+len(nodes)]

@@ -142,7 +142,8 @@ func (p *Planner) readAndPlan(snapshot Snapshot, in *Workspace) (Claimed, error)
 		return Claimed{}, snapshotError(listedAt(err, "Revisions", snapshot.Revisions, listed))
 	}
 	pods := plan.Reading.claimFacts()
-	claimed := Claimed{Plan: plan, Revisions: revisions, Pods: Claims{ // the caller may change the lists, and the Reading keeps them
+	// The caller may change the lists, and the Reading keeps them.
+	claimed := Claimed{Plan: plan, Revisions: revisions, Pods: Claims{
 		Pods: slices.Clone(pods.Own), Adopt: slices.Clone(pods.Adopt), Old: slices.Clone(pods.Old),
 		Release: slices.Clone(pods.Release),
 	}}

@@ -37,14 +37,12 @@ func departingFor(d time.Duration) kit.NodeOption {
 	}
 }
 
-// drainingFor gives the node a condition that says that it is drained, for so long. It is Ready.
-func drainingFor(d time.Duration) kit.NodeOption {
-	return func(n *corev1.Node) {
-		up(n)
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-			Type: corev1.NodeDrainInProgress, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(d)),
-		})
-	}
+// beingDrained gives the node a condition that says that it is drained. It is Ready.
+func beingDrained(n *corev1.Node) {
+	up(n)
+	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+		Type: corev1.NodeDrainInProgress, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(0)),
+	})
 }
 
 // unstarted returns a pod of the update revision that was created so long ago and that no kubelet has started.
@@ -325,33 +323,33 @@ func departingScenes() []scene {
 		},
 		{
 			name: "no update is begun on a drained node", why: "M8: that is by choice", spec: policy,
-			fleet: []spot{on("a", oldPod()).with(drainingFor(0)), on("b", oldPod()).with(up)}, acts: "delete b0 Outdated",
+			fleet: []spot{on("a", oldPod()).with(beingDrained), on("b", oldPod()).with(up)}, acts: "delete b0 Outdated",
 			want:  []string{"a: outdated>update wait Gated a0 draining", "b: outdated>update replace Outdated b0 U"},
 			spent: "unavailable 1 of 1, surging 0 of 0, waiting 0",
 		},
 		{
 			name: "none beside a pod either", why: "M8: surge begins an update, too", spec: with(kit.MaxSurge("1")),
-			fleet: []spot{on("a", oldPod()).with(drainingFor(0))},
+			fleet: []spot{on("a", oldPod()).with(beingDrained)},
 			want:  []string{"a: outdated>update wait Gated a0 draining"},
 		},
 		{
 			name: "what is missing is created on a drained node", why: "M8: drains pass daemons by", spec: policy,
-			fleet: []spot{on("a").with(drainingFor(0))}, acts: "create a Missing",
+			fleet: []spot{on("a").with(beingDrained)}, acts: "create a Missing",
 			want: []string{"a: missing>update create Missing U"},
 		},
 		{
 			name: "what has failed there is replaced", why: "M8: M2 is as ever", spec: policy,
-			fleet: []spot{on("a", oldPod(kit.Failed())).with(drainingFor(0))}, acts: "delete a0 OutdatedFailed",
+			fleet: []spot{on("a", oldPod(kit.Failed())).with(beingDrained)}, acts: "delete a0 OutdatedFailed",
 			want: []string{"a: broken>update replace OutdatedFailed a0 U"},
 		},
 		{
 			name: "drained, and touched", why: "M8: if the spec says so", spec: []kit.SpecOption{kit.Outages(outage.Options{Touch: true})},
-			fleet: []spot{on("a", oldPod()).with(drainingFor(0))}, acts: "delete a0 Outdated",
+			fleet: []spot{on("a", oldPod()).with(beingDrained)}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
 		},
 		{
 			name: "drained, without the policy", why: "M8: a node like any other",
-			fleet: []spot{on("a", oldPod()).with(drainingFor(0))}, acts: "delete a0 Outdated",
+			fleet: []spot{on("a", oldPod()).with(beingDrained)}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
 		},
 		{

@@ -176,8 +176,8 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 	return in
 }
 
-// countLifecycle counts the nodes that are not where they are to be, by conditions of their lifecycle, if a policy looks at outages.
-// A node with two of them is counted twice.
+// countLifecycle counts the nodes that are not where they are to be, by conditions of their lifecycle, if a policy looks at
+// outages. A node with two of them is counted twice.
 func (r *run) countLifecycle() []status.LifecycleCount {
 	if r.outages == nil {
 		return nil

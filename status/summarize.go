@@ -57,8 +57,8 @@ type Input struct {
 	OnlyFailedLeft bool
 	// Obstacle says in words what the rollout waits for, with names of nodes; it ends the message of Progressing. Empty: nothing.
 	Obstacle string
-	// Lifecycle counts, by conditions of their lifecycle, nodes that are not Settled: a drain or a maintenance may be why. They end
-	// the message of Progressing, before Obstacle.
+	// Lifecycle counts, by conditions of their lifecycle, nodes that are not Settled: a drain or a maintenance may be why.
+	// They end the message of Progressing, before Obstacle.
 	Lifecycle []LifecycleCount
 	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and
 	// the method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.

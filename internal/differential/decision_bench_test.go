@@ -132,8 +132,8 @@ func (s scenario) run(b *testing.B, nodes int) {
 	}
 }
 
-// measureFloor measures what only looks: a field of each node and pod once, or, in random order, whether each pointer is the one that
-// stood in its place before.
+// measureFloor measures what only looks: a field of each node and pod once, or, in random order, whether each pointer is the one
+// that stood in its place before.
 func (f *fleet) measureFloor(b *testing.B) {
 	nodes, pods := f.snapshot.Nodes, f.world.Pods
 	measure(b, "touch", len(nodes), func() {
@@ -165,8 +165,8 @@ func (f *fleet) measureFloor(b *testing.B) {
 	})
 }
 
-// turns are snapshots of all that is in the namespace, which follow each other over and over: the objects in another order each time,
-// and of every so many nodes and pods one replaced by another version. With every = 0 none is.
+// turns are snapshots of all that is in the namespace, which follow each other over and over: the objects in another order each
+// time, and of every so many nodes and pods one replaced by another version. With every = 0 none is.
 func turns(f *fleet, every int) []rollout.Snapshot {
 	random := rand.New(rand.NewPCG(5, 6))
 	list := make([]rollout.Snapshot, 4)

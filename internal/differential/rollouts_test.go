@@ -155,8 +155,8 @@ func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
 	return plan, nil
 }
 
-// travel lets a cluster run until it is at rest, under the driver if there is one, else under the planner. Each step on the way is
-// compared with what the other would do.
+// travel lets a cluster run until it is at rest, under the driver if there is one, else under the planner. Each step on the way
+// is compared with what the other would do.
 func travel(
 	c *differential.Controller, w differential.World, spec rollout.Spec, behavior harness.Behavior, driver *differential.Controller,
 ) (course, error) {

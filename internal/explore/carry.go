@@ -14,8 +14,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// controllerMoves plans, and lists what may come of it: the whole plan, a part of it, or all but one of its actions. It returns the
-// plan, too.
+// controllerMoves plans, and lists what may come of it: the whole plan, a part of it, or all but one of its actions. It
+// returns the plan, too.
 func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 	plan, err := w.plan(w, int(s.spec), w.snapshot(s))
 	if err != nil {
@@ -40,13 +40,16 @@ func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 		return err
 	}
 	for n := range actions {
-		if err := part(fmt.Sprintf("step, of which %d of %d actions are carried out", n, actions), func(i int) bool { return i < n }); err != nil {
+		some := fmt.Sprintf("step, of which %d of %d actions are carried out", n, actions)
+		if err := part(some, func(i int) bool { return i < n }); err != nil {
 			return nil, nil, err
 		}
-		if n < actions-1 {
-			if err := part(fmt.Sprintf("step, of which action %d of %d is lost", n+1, actions), func(i int) bool { return i != n }); err != nil {
-				return nil, nil, err
-			}
+		if n == actions-1 {
+			continue // the last action is lost in both
+		}
+		lost := fmt.Sprintf("step, of which action %d of %d is lost", n+1, actions)
+		if err := part(lost, func(i int) bool { return i != n }); err != nil {
+			return nil, nil, err
 		}
 	}
 	return moves, &plan, nil
@@ -133,7 +136,8 @@ func (w *world) create(s *state, create *rollout.Create) (int32, error) {
 	for !w.slotFree(s, podName(create.Node, slot)) {
 		slot++
 	}
-	key := creation{fmt.Sprint(create.Node, create.Revision, create.Template != nil, create.Resources, create.Canary, s.spec), slot}
+	asked := fmt.Sprint(create.Node, create.Revision, create.Template != nil, create.Resources, create.Canary, s.spec)
+	key := creation{asked, slot}
 	if number, ok := w.created[key]; ok {
 		return number, nil
 	}

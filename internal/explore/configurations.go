@@ -54,46 +54,68 @@ func command(name string, commands func(hash string) canary.Commands) toggle {
 // features by themselves and in pairs are what is explored.
 func features() []feature {
 	hook := kit.HookLabel("hook", "on")
-	rings := []stage.Stage{{Name: "ring-0", Key: "ring"}}
+	hooked := kit.PodTemplateLabel("hook", "on")
+	ten := []time.Duration{10 * time.Second}
+	one := new(intstr.FromInt32(1))
+	each := func(key string) map[string]string {
+		return map[string]string{nodeName(0): key + "=0", nodeName(1): key + "=1"}
+	}
+	failures := func(options failure.Options) []kit.SpecOption { return []kit.SpecOption{kit.Failures(options)} }
+	twoFail := troubles{podFails: 2}
 	return []feature{
 		{name: "maxUnavailable 2", options: []kit.SpecOption{kit.MaxUnavailable("2")}},
 		{name: "maxSurge", options: []kit.SpecOption{kit.MaxSurge("1")}},
 		{name: "partition", options: []kit.SpecOption{kit.Partition("1")}, toggles: []toggle{
 			{on: "spec partition=0", off: "spec partition=1", option: always(kit.Partition("0"))},
 		}},
-		{name: "selector", options: []kit.SpecOption{kit.UpdateSelector("pool", "a")}, labels: map[string]string{nodeName(0): "pool=a"}},
+		{
+			name: "selector", options: []kit.SpecOption{kit.UpdateSelector("pool", "a")},
+			labels: map[string]string{nodeName(0): "pool=a"},
+		},
 		{name: "OnDelete", options: []kit.SpecOption{kit.OnDelete()}, troubles: troubles{podDeleted: 2}},
 		{name: "paused", toggles: []toggle{{on: "spec paused=true", off: "spec paused=false", option: always(kit.Paused())}}},
 		{name: "frozen", toggles: []toggle{{on: "spec frozen=true", off: "spec frozen=false", option: always(kit.Frozen())}}},
 		{name: "in place", options: []kit.SpecOption{kit.InPlace()}},
-		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDelete(hook), kit.PodTemplateLabel("hook", "on")}},
-		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), kit.PodTemplateLabel("hook", "on")}},
+		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDelete(hook), hooked}},
+		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), hooked}},
 		{name: "canary", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual()}, toggles: []toggle{
 			command("validate", func(hash string) canary.Commands { return canary.Commands{Validate: hash} }),
 			command("fail", func(hash string) canary.Commands { return canary.Commands{Fail: hash} }),
 		}},
-		{name: "slow start", options: []kit.SpecOption{kit.SlowStart(10*time.Second, "1", "1")}, ages: []time.Duration{10 * time.Second}},
-		{name: "stages", options: []kit.SpecOption{kit.Stages(rings...)}, labels: map[string]string{nodeName(0): "ring=0", nodeName(1): "ring=1"}},
-		{name: "stages with approval", options: []kit.SpecOption{kit.Stages(
-			stage.Stage{Name: "all", Key: "ring", Approval: true})}, toggles: []toggle{{
-			on: "approve all", option: func(hash string) kit.SpecOption { return kit.Approve(stage.Approval{Stage: "all", Revision: hash}) }, fair: true,
-		}}, labels: map[string]string{nodeName(0): "ring=0", nodeName(1): "ring=1"}},
-		{name: "domains", options: []kit.SpecOption{kit.MaxUnavailable("2"),
-			kit.Domains(domain.Domain{Key: "rack", AtOnce: 1})}, labels: map[string]string{nodeName(0): "rack=0", nodeName(1): "rack=1"}},
+		{name: "slow start", options: []kit.SpecOption{kit.SlowStart(10*time.Second, "1", "1")}, ages: ten},
+		{
+			name: "stages", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring-0", Key: "ring"})},
+			labels: each("ring"),
+		},
+		{
+			name:    "stages with approval",
+			options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "all", Key: "ring", Approval: true})},
+			toggles: []toggle{{on: "approve all", fair: true, option: func(hash string) kit.SpecOption {
+				return kit.Approve(stage.Approval{Stage: "all", Revision: hash})
+			}}},
+			labels: each("ring"),
+		},
+		{
+			name:    "domains",
+			options: []kit.SpecOption{kit.MaxUnavailable("2"), kit.Domains(domain.Domain{Key: "rack", AtOnce: 1})},
+			labels:  each("rack"),
+		},
 		{name: "outages", options: []kit.SpecOption{kit.MaxExempt("1")}, troubles: troubles{nodeDown: 1}, exempt: 1},
 		{name: "departing", options: []kit.SpecOption{kit.Outages(outage.Options{})}, troubles: troubles{nodeDeparts: 1}},
-		{name: "failures", options: []kit.SpecOption{kit.Failures(failure.Options{Action: failure.Pause})}, troubles: troubles{podFails: 2}},
-		{name: "rollback", options: []kit.SpecOption{kit.Failures(failure.Options{Action: failure.Rollback})}, troubles: troubles{podFails: 2}},
-		{name: "quarantine", options: []kit.SpecOption{kit.Failures(failure.Options{MaxFailed: new(intstr.FromInt32(1)), Quarantine: new(intstr.FromInt32(1))})},
-			troubles: troubles{podFails: 2}, exempt: 1, quarantine: true},
+		{name: "failures", options: failures(failure.Options{Action: failure.Pause}), troubles: twoFail},
+		{name: "rollback", options: failures(failure.Options{Action: failure.Rollback}), troubles: twoFail},
+		{
+			name: "quarantine", options: failures(failure.Options{MaxFailed: one, Quarantine: one}), troubles: twoFail,
+			exempt: 1, quarantine: true,
+		},
 		{name: "holdRevision", options: []kit.SpecOption{kit.HoldRevision()}},
-		{name: "minReadySeconds", options: []kit.SpecOption{kit.MinReadySeconds(10)}, ages: []time.Duration{10 * time.Second}},
+		{name: "minReadySeconds", options: []kit.SpecOption{kit.MinReadySeconds(10)}, ages: ten},
 	}
 }
 
-// combined is the configuration of some features together, on so many nodes.
-func combined(nodes int, of ...feature) *Configuration {
-	c := &Configuration{Nodes: nodes, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}}
+// combined is the configuration of some features together, on two nodes.
+func combined(of ...feature) *Configuration {
+	c := &Configuration{Nodes: 2, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}}
 	c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1, podUnready: 1, partly: 1, memoryLost: 1}
 	var names []string
 	var options []kit.SpecOption
@@ -144,8 +166,8 @@ func (c *Configuration) label(node, label string) {
 	}
 }
 
-// addSpecs makes a spec for each image and each way in which the toggles may stand: bit 0 of its number is the image, each further
-// one a toggle.
+// addSpecs makes a spec for each image and each way in which the toggles may stand: bit 0 of its number is the image, each
+// further one a toggle.
 func (c *Configuration) addSpecs(options []kit.SpecOption, toggles []toggle) {
 	images := []kit.SpecOption{kit.Image("agent:v1"), kit.Image("agent:v2")}
 	hash := kit.Hash(kit.Spec("agent", append(slices.Clone(options), images[1])...))
@@ -172,9 +194,9 @@ func (c *Configuration) addSpecs(options []kit.SpecOption, toggles []toggle) {
 
 // configurations lists what is explored.
 func configurations() []*Configuration {
-	all := []*Configuration{combined(2)}
+	all := []*Configuration{combined()}
 	for _, f := range features() {
-		all = append(all, combined(2, f))
+		all = append(all, combined(f))
 	}
 	return all
 }
@@ -185,7 +207,7 @@ func pairs() []*Configuration {
 	list := features()
 	for i := range list {
 		for j := range i {
-			c := combined(2, list[j], list[i])
+			c := combined(list[j], list[i])
 			// Less happens there: one pod fails or more if the features are about that, and plans are carried out in whole.
 			c.Troubles[podUnready], c.Troubles[partly], c.Troubles[memoryLost] = 0, 0, 0
 			all = append(all, c)

@@ -42,8 +42,8 @@ func featureOf(t *testing.T, name string) feature {
 	return list[i]
 }
 
-// TestStatementsFindPlantedBugs: for each statement there is a planner that breaks it, and the exploration says so, by a way that is as
-// short as it can be.
+// TestStatementsFindPlantedBugs: for each statement there is a planner that breaks it, and the exploration says so, by a way
+// that is as short as it can be.
 func TestStatementsFindPlantedBugs(t *testing.T) {
 	for _, bug := range []struct {
 		name, why, feature string

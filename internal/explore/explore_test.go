@@ -7,7 +7,7 @@ import (
 
 // small is a configuration in which less happens, so that it is explored in a fraction of a second.
 func small(features ...feature) *Configuration {
-	c := combined(2, features...)
+	c := combined(features...)
 	c.Troubles = [kindsOfTrouble]int8{userChanges: 1, podFails: 1}
 	return c
 }

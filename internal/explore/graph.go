@@ -54,7 +54,8 @@ func explore(w *world) (*graph, *finding, error) {
 			return g, f, err
 		}
 	}
-	return g, g.liveness(), nil
+	f := g.liveness()
+	return g, f, nil
 }
 
 // enter returns the number of a state, which may be new.
@@ -123,8 +124,9 @@ func (g *graph) way(at int32) []string {
 	return way
 }
 
-// liveness: from every state, a fair continuation leads to an end. Where no fair move leads out of a set of states that reach each
-// other, all of them are ends: mostly the set is one state. It goes by strongly connected components (Tarjan's algorithm, without recursion).
+// liveness: from every state, a fair continuation leads to an end. Where no fair move leads out of a set of states that reach
+// each other, all of them are ends: mostly the set is one state. It goes by strongly connected components (Tarjan's
+// algorithm, without recursion).
 func (g *graph) liveness() *finding {
 	const unseen = -1
 	n := len(g.states)

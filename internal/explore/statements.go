@@ -12,8 +12,8 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// Statements are about objects and what has become of them. They know the configuration, and of the plan only what it has done; where
-// they look at what it says, that is its state, because P-A is about that word.
+// Statements are about objects and what has become of them. They know the configuration, and of the plan only what it has
+// done; where they look at what it says, that is its state, because P-A is about that word.
 
 // serves reports whether a node has a pod that does the daemon's work: it is Ready, and nobody has asked for its end.
 func (w *world) serves(s *state, node *corev1.Node) bool {
@@ -60,8 +60,8 @@ func (w *world) wrongMove(from *state, m *move) string {
 	return ""
 }
 
-// budget: the controller takes no node out of service, unless with those that are out of service anyway there are no more than may be.
-// Nodes that the pod may not run on do not count.
+// budget: the controller takes no node out of service, unless with those that are out of service anyway there are no more
+// than may be. Nodes that the pod may not run on do not count.
 func (w *world) budget(from *state, m *move) string {
 	down, lost := 0, ""
 	taken, out := 0, 0
@@ -145,8 +145,8 @@ func (w *world) hooks(from *state, m *move) string {
 	return ""
 }
 
-// held: what the user holds back stays as it is. Under frozen nothing is created or deleted; under paused and OnDelete, and where the
-// partition needs it, no serving pod of another revision than the update revision goes.
+// held: what the user holds back stays as it is. Under frozen nothing is created or deleted; under paused and OnDelete, and
+// where the partition needs it, no serving pod of another revision than the update revision goes.
 func (w *world) held(from *state, m *move) string {
 	strategy := &w.Specs[from.spec].Strategy
 	partition := 0
@@ -180,13 +180,14 @@ func (w *world) held(from *state, m *move) string {
 	case strategy.Type == rollout.OnDelete:
 		return fmt.Sprintf("held: pods go when their user deletes them, and %q go", gone)
 	case old < partition && !w.underWay(from, gone):
-		return fmt.Sprintf("held: %d nodes keep another revision than the update revision, and the partition is %d", old, partition)
+		return fmt.Sprintf("held: %d nodes keep another revision than the update revision, and partition is %d", old, partition)
 	default:
 		return ""
 	}
 }
 
-// underWay reports whether the update of each of the pods' nodes was begun before: another pod stands there, or the pod is prepared.
+// underWay reports whether the update of each of the pods' nodes was begun before: another pod stands there, or the pod is
+// prepared.
 func (w *world) underWay(s *state, pods []string) bool {
 	for _, name := range pods {
 		i := slices.IndexFunc(s.pods[:], func(i int32) bool { return i != nothing && w.pods.at(i).Name == name })
@@ -199,26 +200,27 @@ func (w *world) underWay(s *state, pods []string) bool {
 	return true
 }
 
-// remains (P-E, and no way back): a node that had a live pod of the update revision gets none of an older one, unless that revision
-// failed or is on trial.
+// remains (P-E, and no way back): a node that had a live pod of the update revision gets none of an older one, unless that
+// revision failed or is on trial.
 func (w *world) remains(from *state, m *move) string {
 	strategy := &w.Specs[from.spec].Strategy
 	if strategy.Canary != nil || strategy.Policy.Failures != nil || strategy.Policy.Stages != nil || strategy.HoldRevision {
 		return ""
 	}
+	if strategy.Partition != nil || strategy.NodeSelector != nil {
+		return ""
+	}
+	right := w.hashes[from.spec]
 	for _, p := range w.podsOf(&m.to) {
-		if w.find(from, p.UID) == nothing && hashOf(p) != w.hashes[from.spec] {
-			partition := strategy.Partition
-			if partition == nil && strategy.NodeSelector == nil {
-				return fmt.Sprintf("downgrade: %s is created at %s, and the update revision is %s", p.Name, hashOf(p), w.hashes[from.spec])
-			}
+		if w.find(from, p.UID) == nothing && hashOf(p) != right {
+			return fmt.Sprintf("downgrade: %s is created at %s, and the update revision is %s", p.Name, hashOf(p), right)
 		}
 	}
 	return ""
 }
 
-// wrongState says what is wrong with a state in which nobody does anything any more, or with what the plan says of it; "": nothing is.
-// done is a set that has come to its end.
+// wrongState says what is wrong with a state in which nobody does anything any more, or with what the plan says of it; "":
+// nothing is. done is a set that has come to its end.
 func (w *world) wrongState(s *state, plan *rollout.Plan, rests bool) string {
 	st := &plan.Status
 	if st.State == status.Stuck {

@@ -110,7 +110,8 @@ func permutations(n int) []*permutation {
 			for i, j := range of {
 				pairs = append(pairs, nodeName(i), nodeName(j))
 			}
-			all = append(all, &permutation{number: int32(len(all)), of: slices.Clone(of), replacer: strings.NewReplacer(pairs...)})
+			p := &permutation{number: int32(len(all)), of: slices.Clone(of), replacer: strings.NewReplacer(pairs...)}
+			all = append(all, p)
 			return
 		}
 		for j := range n {
@@ -128,8 +129,8 @@ func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // clock says how times get older.
 type clock struct {
-	// ages are those that rules ask for, ascending from 0. Another age counts as the next lower one, and beyond the last nothing gets
-	// older.
+	// ages are those that rules ask for, ascending from 0. Another age counts as the next lower one, and beyond the last
+	// nothing gets older.
 	ages []time.Duration
 }
 
@@ -169,8 +170,8 @@ func (c *clock) age(v reflect.Value, by time.Duration) {
 			object.Time = back(object.Time)
 			return
 		}
-		for i := range v.NumField() {
-			if field := v.Field(i); field.CanSet() {
+		for _, field := range v.Fields() {
+			if field.CanSet() {
 				c.age(field, by)
 			}
 		}
@@ -215,5 +216,7 @@ type stores struct {
 }
 
 func newStores() stores {
-	return stores{newStore[corev1.Node](), newStore[corev1.Pod](), newStore[appsv1.ControllerRevision](), newStore[rollout.Memory]()}
+	return stores{
+		newStore[corev1.Node](), newStore[corev1.Pod](), newStore[appsv1.ControllerRevision](), newStore[rollout.Memory](),
+	}
 }

@@ -52,11 +52,11 @@ type Configuration struct {
 	Ages, Ticks []time.Duration
 	// Labels of nodes, by their order; and those of which a node may get another.
 	Labels []map[string]string
-	// MaxDown is how many nodes that could serve may be without a Ready pod because of the controller; Surge how many may have a pod
-	// beside another.
+	// MaxDown is how many nodes that could serve may be without a Ready pod because of the controller; Surge how many may
+	// have a pod beside another.
 	MaxDown, Surge int
-	// Exempt is how many nodes that are down do not count, or that nothing was begun on; with Quarantine also those on which the update
-	// revision has failed.
+	// Exempt is how many nodes that are down do not count, or that nothing was begun on; with Quarantine also those on which
+	// the update revision has failed.
 	Exempt     int
 	Quarantine bool
 	// Most is at how many states an exploration is cut off.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -105,7 +106,7 @@ func (p *peer) listNewer(ctx context.Context) error {
 	if !found {
 		newer = ""
 	}
-	fmt.Fprintf(p.out, "The project is at Kubernetes %s. Newer:%s\n", p.was, strings.TrimRight(" "+strings.TrimSpace(newer), " \n"))
+	fmt.Fprintf(p.out, "The project is at Kubernetes %s. Newer: %s\n", p.was, cmp.Or(strings.TrimSpace(newer), "none"))
 	return nil
 }
 

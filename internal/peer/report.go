@@ -127,7 +127,8 @@ func (p *peer) fields(ctx context.Context) ([]string, error) {
 }
 
 // failed are the lines by which the go command, its tests and our programs say what is wrong.
-var failed = regexp.MustCompile(`(?m)^(\s*--- FAIL: .*|FAIL\t.*|.*\.go:\d+:\d+: .*|not (?:so any more|in the document): .*|panic: .*)$`)
+var failed = regexp.MustCompile(
+	`(?m)^(\s*--- FAIL: .*|FAIL\t.*|.*\.go:\d+:\d+: .*|not (?:so any more|in the document): .*|panic: .*)$`)
 
 // failures are what a command says is wrong.
 func (p *peer) failures(_ string, err error) []string {

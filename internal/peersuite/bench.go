@@ -15,11 +15,14 @@ import (
 	"strconv"
 )
 
-// benchmark runs the controller's own benchmarks: of the controller as it is published, and with the planner in its place, which
-// makes a first plan each time, or plans again with what it read before. It prints medians of so many runs, one row for each benchmark.
+// benchmark runs the controller's own benchmarks: of the controller as it is published, and with the planner in its place,
+// which makes a first plan each time, or plans again with what it read before. It prints medians of so many runs, one row for
+// each benchmark.
 func (w *workspace) benchmark(ctx context.Context, out io.Writer, count int) error {
 	differential := filepath.Join(w.root, "internal", "differential")
-	sides := []struct{ dir, pkg, plans string }{{differential, upstream, ""}, {w.dir, "./daemon", "first"}, {w.dir, "./daemon", "again"}}
+	sides := []struct{ dir, pkg, plans string }{
+		{differential, upstream, ""}, {w.dir, "./daemon", "first"}, {w.dir, "./daemon", "again"},
+	}
 	var names []string
 	var costs [3]map[string][]float64 // nanoseconds, by benchmark
 	for i, side := range sides {

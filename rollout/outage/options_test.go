@@ -77,11 +77,12 @@ func TestLifecycle(t *testing.T) {
 	var got []string
 	for _, kind := range outage.Lifecycle() {
 		out := outage.Options{}.Of(nodeOf(up, condition(string(kind), corev1.ConditionTrue, time.Hour)))
-		got = append(got, fmt.Sprintf("%s %t %t", kind, out.Departing, out.Draining))
+		got = append(got, fmt.Sprintf("%s departing=%t draining=%t", kind, out.Departing, out.Draining))
 	}
 	want := []string{
-		"MaintenancePlanned false false", "DrainInProgress false true", "Drained false true", "MaintenanceInProgress true false",
-		"GracefulNodeShutdownInProgress true false",
+		"MaintenancePlanned departing=false draining=false", "DrainInProgress departing=false draining=true",
+		"Drained departing=false draining=true", "MaintenanceInProgress departing=true draining=false",
+		"GracefulNodeShutdownInProgress departing=true draining=false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

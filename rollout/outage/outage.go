@@ -17,8 +17,8 @@ type Outage struct {
 	Out bool
 	// Departing reports whether the node is on its way out of the cluster, or under maintenance (M8).
 	Departing bool
-	// Draining reports whether the node is being drained, or has been: its condition DrainInProgress or Drained is True (M8). That
-	// alone does not make it out: drains pass daemons by.
+	// Draining reports whether the node is being drained, or has been: its condition DrainInProgress or Drained is True (M8).
+	// That alone does not make it out: drains pass daemons by.
 	Draining bool
 	// Since is when the node was first seen to be out. Zero: unknown.
 	Since time.Time

@@ -181,7 +181,8 @@ func (v *verifier) checkJoins() {
 		})
 		for _, hash := range d.node.creates {
 			wasGood := slices.ContainsFunc(v.history.byHash[hash], good)
-			failed := slices.ContainsFunc(v.history.byHash[hash], history.Failed) && !(v.failed.retries && v.updates[hash])
+			retried := v.failed.retries && v.updates[hash]
+			failed := !retried && slices.ContainsFunc(v.history.byHash[hash], history.Failed)
 			if closed && !wasGood && (failed || !v.ranThere(d.node, hash)) {
 				v.report(32, d.Node, "P-E: gets revision %q in part %q %q, which is not open; right is what ran there, "+
 					"or what was rolled out everywhere", hash, v.stageOf(d.node.part).Name, d.node.part.value)

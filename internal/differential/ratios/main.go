@@ -3,8 +3,8 @@
 //
 //	benchstat -format csv -col /impl -row '.name /scenario /nodes' bench.txt | ratios
 //
-// It judges nothing: beside each ratio stands what it is to reach, and a reader knows on what machine it was measured. With -write it
-// writes the tables of README.md and DESIGN.md in that folder, too, so that both say what one run has found.
+// It judges nothing: beside each ratio stands what it is to reach, and a reader knows on what machine it was measured. With
+// -write it writes the tables of README.md and DESIGN.md in that folder, too, so that both say what one run has found.
 package main
 
 import (

@@ -86,7 +86,7 @@ func TestTables(t *testing.T) {
 			for _, scenario := range []string{"steady", "rollout"} {
 				b.WriteString("Decision " + scenario + " 1000")
 				for i := range strings.Fields(impls) {
-					b.WriteString(fmt.Sprintf(",%de-09,1%%", 20000>>(2*i)))
+					fmt.Fprintf(&b, ",%de-09,1%%", 20000>>(2*i))
 				}
 				b.WriteString("\n")
 			}

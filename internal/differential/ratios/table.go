@@ -36,7 +36,8 @@ const missing = "?"
 // timesTable says how long the controller takes and how long we take, and how many times faster that is.
 func (r results) timesTable() string {
 	var b strings.Builder
-	b.WriteString("| fleet | nodes | controller's sync | first plan | again, nothing changed | again, 1 % changed |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| fleet | nodes | controller's sync | first plan | again, nothing changed | again, 1 % changed |\n" +
+		"|---|---|---|---|---|---|\n")
 	for _, s := range scenarios {
 		for _, nodes := range r.sizes(s.benchmark) {
 			theirs := r.at(s.benchmark, nodes, "controller").time
@@ -58,8 +59,8 @@ func (r results) timesTable() string {
 func (r results) costsTable() string {
 	impls := []string{"controller", "plan", "first", "warm", "changed", "touch", "compare"}
 	var b strings.Builder
-	b.WriteString("| fleet | nodes | controller's sync | plan, first | claim and plan, first | again, nothing changed | again, 1 % changed " +
-		"| floor: touch | floor: compare |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| fleet | nodes | controller's sync | plan, first | claim and plan, first | again, nothing changed " +
+		"| again, 1 % changed | floor: touch | floor: compare |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range scenarios {
 		for _, nodes := range r.sizes(s.benchmark) {
 			fmt.Fprintf(&b, "| %s | %s", s.name, thousands(nodes))

@@ -10,8 +10,8 @@ import (
 )
 
 // changed returns the facts without the gone pods, which are places in List, with the fresh ones, and on these nodes. Objects of
-// the other pods are not looked at, but for strays when nodes have come. It returns nil if a fresh one breaks the contract, unless
-// that is about whose it is, and the pods were claimed.
+// the other pods are not looked at, but for strays when nodes have come. It returns nil if a fresh one breaks the contract,
+// unless that is about whose it is, and the pods were claimed.
 func (f *Pods) changed(rules *Rules, nodes *Nodes, fresh []*corev1.Pod, gone []int32, claimed bool) *Pods {
 	sharesNames := nodes.sharesNames(f.nodes)
 	if sharesNames && len(fresh)+len(gone) == 0 {

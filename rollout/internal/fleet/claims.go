@@ -57,10 +57,10 @@ type Claimer struct {
 	Claim func(*corev1.Pod) Claim
 }
 
-// ReadClaimed claims the pods, and returns the claims with the facts of those that belong to the set, on the nodes by the rules. It
-// asks only for objects that are not in earlier claims of the same rule, and reads only those that are not in earlier facts; nil:
-// all of them. It fails with an *Error if an object is nil, or if one of the set has no UID, or the UID of another. An object that
-// is there twice is claimed twice.
+// ReadClaimed claims the pods, and returns the claims with the facts of those that belong to the set, on the nodes by the rules.
+// It asks only for objects that are not in earlier claims of the same rule, and reads only those that are not in earlier facts;
+// nil: all of them. It fails with an *Error if an object is nil, or if one of the set has no UID, or the UID of another. An
+// object that is there twice is claimed twice.
 func ReadClaimed(
 	earlier *Claims, facts *Pods, rules *Rules, nodes *Nodes, by Claimer, objects []*corev1.Pod,
 ) (*Claims, *Pods, error) {

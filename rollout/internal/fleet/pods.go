@@ -86,8 +86,8 @@ func read(earlier *Pods, rules *Rules, nodes *Nodes, objects []*corev1.Pod, clai
 	return readPods(rules, nodes, objects, claimed)
 }
 
-// readOwn is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, or of those that these were
-// made from, it looks at no pod that both have. It returns nil if a pod breaks the contract.
+// readOwn is [ReadPods] for the pods of the set by the claims. If earlier facts are of these very claims, or of those that these
+// were made from, it looks at no pod that both have. It returns nil if a pod breaks the contract.
 func readOwn(earlier *Pods, rules *Rules, nodes *Nodes, claims *Claims) *Pods {
 	if earlier != nil && earlier.claims != nil && rules.samePods(earlier.nodes.rules) {
 		var f *Pods

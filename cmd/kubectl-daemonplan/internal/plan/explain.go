@@ -158,14 +158,14 @@ func (r *Result) nodeCauses(node *corev1.Node) []string {
 	return slices.Concat(r.notReady(node), r.departing(node), r.lifecycle(node))
 }
 
-// lifecycle is what the conditions of a node's lifecycle say that do not make it departing (M8). Those of drains matter where a policy
-// looks at them; a maintenance that is only planned stops nothing.
+// lifecycle is what the conditions of a node's lifecycle say that do not make it departing (M8). Those of drains matter where a
+// policy looks at them; a maintenance that is only planned stops nothing.
 func (r *Result) lifecycle(node *corev1.Node) []string {
 	options := r.Set.Spec.Strategy.Policy.Outages
 	var lines []string
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
-		words := ""
+		var words string
 		switch {
 		case c.Status != corev1.ConditionTrue || options != nil && slices.Contains(options.Conditions, string(c.Type)):
 			continue
