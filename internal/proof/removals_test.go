@@ -20,8 +20,8 @@ var removals = []removal{
 	},
 	{
 		rule: "P2", what: "required node affinity is not looked at", file: "placement/matcher.go",
-		old:  "if m.affinity != nil {",
-		new:  "if false && m.affinity != nil {",
+		old:  "affinity:  compileAffinity(requiredTerms(spec.Affinity)),",
+		new:  "affinity:  nil,",
 		test: "TestEvaluate/Exists_fails",
 	},
 	{
