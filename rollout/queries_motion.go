@@ -39,6 +39,8 @@ func (r *run) isOnItsWay(p *pod) bool {
 	switch {
 	case t.hasAny(preparingDelete):
 		return r.spec.Lifecycle.PreDelete.Matches(p.Object)
+	case t.hasAny(finished): // no hook makes it serve
+		return false
 	case t.hasAny(preparingUpdate):
 		return r.spec.Lifecycle.InPlaceUpdate.Matches(p.Object) || p.Object.Annotations[inplace.GraceKey] != ""
 	}

@@ -16,12 +16,18 @@ func small(features ...feature) *Configuration {
 func TestSmallWorlds(t *testing.T) {
 	t.Parallel()
 	list := []*Configuration{small()}
+	var departs []feature // a pod that fails in its hook on a node that departs is not on its way
 	for _, f := range features() {
 		switch f.name {
 		case "maxSurge", "partition", "preDelete hook", "paused":
 			list = append(list, small(f))
+		case "inPlaceUpdate hook", "departing":
+			departs = append(departs, f)
 		}
 	}
+	list = append(list, small(departs...))
+	last := list[len(list)-1]
+	last.Troubles[nodeDeparts], last.Most = 1, 6000 // it has many more states, and this is where it would be found
 	for _, c := range list {
 		t.Run(c.Name, func(t *testing.T) {
 			w, err := newWorld(c)
@@ -34,7 +40,7 @@ func TestSmallWorlds(t *testing.T) {
 				t.Fatal(err)
 			case f != nil:
 				t.Fatal(f)
-			case g.cutOff, len(g.states) < 50, g.edges < 2*len(g.states):
+			case g.cutOff && c != last, len(g.states) < 50, g.edges < 2*len(g.states):
 				t.Errorf("%d states and %d edges are not all", len(g.states), g.edges)
 			}
 		})
