@@ -1,6 +1,8 @@
 package rollout_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // downFor returns the option for a node whose Ready condition is False for so long. It has no taint, so that it is a run node.
@@ -37,11 +40,11 @@ func departingFor(d time.Duration) kit.NodeOption {
 	}
 }
 
-// beingDrained gives the node a condition that says that it is drained. It is Ready.
+// beingDrained gives the node a condition that says that it is drained, for an hour. It is Ready.
 func beingDrained(n *corev1.Node) {
 	up(n)
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-		Type: corev1.NodeDrainInProgress, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(0)),
+		Type: corev1.NodeDrainInProgress, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ago(time.Hour)),
 	})
 }
 
@@ -80,6 +83,23 @@ func letGo(asked time.Duration) kit.PodOption {
 var drains = lifecycle.Hook{Labels: map[string]string{"hook": "on"}}
 
 func TestOutagesB9(t *testing.T) { playVerified(t, outageScenes()) }
+
+// TestADrainThatNobodyEnds is in the way of a rollout that has done all else: the plan says where, since when and what helps (P-A).
+func TestADrainThatNobodyEnds(t *testing.T) {
+	drained := scene{
+		spec:  []kit.SpecOption{kit.Outages(outage.Options{})},
+		fleet: []spot{on("a", oldPod()).with(beingDrained), on("b", newPod()).with(up)},
+	}
+	plan := drained.lab().plan(t)
+	if plan.Status.State != status.Stuck || len(plan.Blockers) != 1 {
+		t.Fatalf("state %v with the blockers %+v, want Stuck with one", plan.Status.State, plan.Blockers)
+	}
+	b := plan.Blockers[0]
+	helps := strings.Join(b.Helps, "; ")
+	if !slices.Equal(b.Nodes, []string{"a"}) || !b.Since.Equal(ago(time.Hour)) || !strings.Contains(helps, "Drained of a ") {
+		t.Errorf("the blocker is %+v", b)
+	}
+}
 
 // playVerified is playScenes with the verifier's opinion on each plan.
 func playVerified(t *testing.T, scenes []scene) {

@@ -183,7 +183,7 @@ func (r *run) countLifecycle() []status.LifecycleCount {
 		return nil
 	}
 	var counts []status.LifecycleCount
-	for _, kind := range outage.Lifecycle() {
+	for _, kind := range outage.LifecycleConditions() {
 		count := status.LifecycleCount{Condition: kind}
 		for i := range r.nodes {
 			if r.outcome(int32(i)) == placement.Leave || r.decision(int32(i)).State == StateUpdated {

@@ -112,7 +112,7 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 		return "it is leaving the cluster or under maintenance, and is left alone", r.outages.Of(n.Object).Since,
 			[]string{"end the maintenance of " + nodePlace + " or take it out of the cluster", "set outages.touch"}
 	case d.Limit == LimitDraining:
-		return "it is being drained, or has been, and no update is begun there", since, []string{
+		return "it is being drained, or has been, and no update is begun there", r.outages.Of(n.Object).DrainingSince, []string{
 			"clear the conditions DrainInProgress and Drained of " + nodePlace + " when the drain is over", "set outages.touch",
 		}
 	case d.Limit == LimitInPlaceOnly:

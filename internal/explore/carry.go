@@ -23,17 +23,17 @@ func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 	}
 	actions := harness.Actions(plan)
 	all := func(int) bool { return true }
-	whole, fitsIn, err := w.carry(s, &plan, all)
-	if err != nil || !fitsIn {
-		return nil, &plan, err
+	whole, err := w.carry(s, &plan, all)
+	if err != nil {
+		return nil, nil, err
 	}
 	moves := []move{{to: whole, name: "step", fair: true, plan: &plan}}
 	if s.troubles[partly] == 0 {
 		return moves, &plan, nil
 	}
 	part := func(name string, does func(int) bool) error {
-		to, fitsIn, err := w.carry(s, &plan, does)
-		if err == nil && fitsIn {
+		to, err := w.carry(s, &plan, does)
+		if err == nil {
 			to.troubles[partly]--
 			moves = append(moves, move{to: to, name: name, plan: &plan})
 		}
@@ -55,18 +55,19 @@ func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 	return moves, &plan, nil
 }
 
-// carry carries out the actions of a plan for which does says so. fits is false if the state has no room for what comes.
-func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to state, fits bool, err error) {
+// carry carries out the actions of a plan for which does says so. It fails if a state has no room for what comes, because what
+// is left out would pass for explored.
+func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to state, err error) {
 	to = *s
 	n := -1
 	next := func() bool { n++; return does(n) }
 	if err := w.revise(&to, plan, next); err != nil {
-		return to, false, err
+		return to, err
 	}
 	for i := range plan.Patches {
 		if patch := &plan.Patches[i]; next() {
 			if err := w.patch(&to, patch); err != nil {
-				return to, false, err
+				return to, err
 			}
 		}
 	}
@@ -87,15 +88,18 @@ func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to sta
 			continue
 		}
 		number, err := w.create(&to, &plan.Creates[i])
-		if err != nil || !with(to.pods[:], number) {
-			return to, false, err
+		if err != nil {
+			return to, err
+		}
+		if !with(to.pods[:], number) {
+			return to, fmt.Errorf("there are more than %d pods", mostPods)
 		}
 	}
 	memory := plan.Memory
 	memory.Conditions = nil // they have times of their own, for people
 	cut := w.memories.put(decode[rollout.Memory](encode(&memory)))
 	to.memory = w.memories.after(cut, &w.clock, 0)
-	return to, true, nil
+	return to, nil
 }
 
 func (w *world) find(s *state, uid types.UID) int32 {

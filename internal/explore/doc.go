@@ -1,9 +1,10 @@
 // Explore visits every state that a small cluster can reach, with the real planner, and holds each of them against statements
 // that are about objects and history alone. Random worlds agree with whoever wrote them; here nothing is left to chance.
 //
-//	go run ./internal/explore                   # the configurations that take up to ten minutes
-//	go run ./internal/explore -for 1m           # those that take less than a minute, for CI
-//	go run ./internal/explore -only surge+hook  # one of them
+//	go run ./internal/explore                # one configuration for each feature, up to ten minutes
+//	go run ./internal/explore -most 30000    # the states of each that come first, as CI does
+//	go run ./internal/explore -only maxSurge # some of them
+//	go run ./internal/explore -pairs         # each two features together, an hour
 //
 // # States
 //

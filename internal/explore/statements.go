@@ -200,8 +200,7 @@ func (w *world) underWay(s *state, pods []string) bool {
 	return true
 }
 
-// remains (P-E, and no way back): a node that had a live pod of the update revision gets none of an older one, unless that
-// revision failed or is on trial.
+// remains: pods are created at the update revision, where nothing in the spec speaks for another one.
 func (w *world) remains(from *state, m *move) string {
 	strategy := &w.Specs[from.spec].Strategy
 	if strategy.Canary != nil || strategy.Policy.Failures != nil || strategy.Policy.Stages != nil || strategy.HoldRevision {
@@ -219,8 +218,7 @@ func (w *world) remains(from *state, m *move) string {
 	return ""
 }
 
-// wrongState says what is wrong with a state in which nobody does anything any more, or with what the plan says of it; "":
-// nothing is. done is a set that has come to its end.
+// wrongState says what is wrong with what a plan says of a state, which rests if nothing will ever happen in it; "": nothing is.
 func (w *world) wrongState(s *state, plan *rollout.Plan, rests bool) string {
 	st := &plan.Status
 	if st.State == status.Stuck {

@@ -23,12 +23,11 @@ const (
 	nodeTainted
 	nodeDown
 	nodeDeparts
-	userChanges  // one of the changes of the configuration
-	partly       // a plan is carried out in part: a prefix, or all but one action
-	memoryLost   // the controller forgets what its last plan has told it
-	podDeleted   // by a user
-	labelChanged // of a node
-	late         // time passes although somebody could do something
+	userChanges // one of the changes of the configuration
+	partly      // a plan is carried out in part: a prefix, or all but one action
+	memoryLost  // the controller forgets what its last plan has told it
+	podDeleted  // by a user
+	late        // time passes although somebody could do something
 
 	kindsOfTrouble
 )
@@ -50,7 +49,7 @@ type Configuration struct {
 	Troubles [kindsOfTrouble]int8
 	// Ages are those of objects that a rule may ask for, ascending from 0, and Ticks how far the clock goes at once.
 	Ages, Ticks []time.Duration
-	// Labels of nodes, by their order; and those of which a node may get another.
+	// Labels of nodes, by their order. Nil: none, so that the nodes are alike.
 	Labels []map[string]string
 	// MaxDown is how many nodes that could serve may be without a Ready pod because of the controller; Surge how many may
 	// have a pod beside another.

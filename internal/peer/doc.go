@@ -7,7 +7,7 @@
 // All modules of the project are at one version of k8s.io: the library, the command, the examples, the programs that a test
 // cluster is made of, and the controller that plans are compared with. Peer sets it everywhere, tidies the modules, and then
 // looks: what has changed in the source of the DaemonSet controller, in defaults and in the fields of objects; whether every
-// module builds; which tests of the packages fail that read templates or compare plans; and what the controller's own tests
+// module builds; which tests of the library fail; and what the controller's own tests
 // and the differential say.
 //
 // It judges nothing. CONTRIBUTING.md says what to do about each difference.

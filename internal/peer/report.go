@@ -43,7 +43,7 @@ func (p *peer) report(ctx context.Context) error {
 		}
 		p.section("Module "+name+" builds", p.failures(output(ctx, folder, "go", "vet", "./...")))
 	}
-	p.section("Tests that read templates and compare plans", p.failures(output(ctx, p.root, "go", "test", "./...")))
+	p.section("The tests of the library", p.failures(output(ctx, p.root, "go", "test", "./...")))
 	p.section("The controller's own tests", p.failures(output(ctx, p.root, "go", "run", "./internal/peersuite")))
 	p.section("The differential", p.failures(output(ctx, filepath.Join(p.root, differential), "go", "test", "./...")))
 	return nil

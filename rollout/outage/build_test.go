@@ -201,11 +201,14 @@ func sayOutage(out outage.Outage) string {
 	case out.Out:
 		text = "out"
 	}
-	if out.Draining {
-		text += ", draining"
-	}
 	if !out.Since.IsZero() {
 		text += fmt.Sprintf(" for %v", noon().Sub(out.Since))
+	}
+	if out.Draining {
+		text += ", draining"
+		if !out.DrainingSince.IsZero() {
+			text += fmt.Sprintf(" for %v", noon().Sub(out.DrainingSince))
+		}
 	}
 	return text
 }

@@ -37,10 +37,10 @@ func Signs() (taints, conditions []string) {
 	return slices.Clone(departingTaints[:]), conditions
 }
 
-// Lifecycle returns the conditions of a node's lifecycle (KEP-5683), in the order in which they follow each other. Those of a
-// shutdown and of a maintenance that goes on make a node departing, those of a drain keep updates from being begun there (M8),
-// and a maintenance that is only planned stops nothing.
-func Lifecycle() []corev1.NodeConditionType {
+// LifecycleConditions returns the conditions of a node's lifecycle (KEP-5683), in the order in which they follow each other.
+// Those of a shutdown and of a maintenance that goes on make a node departing, those of a drain keep updates from being begun
+// there (M8), and a maintenance that is only planned stops nothing.
+func LifecycleConditions() []corev1.NodeConditionType {
 	return []corev1.NodeConditionType{
 		corev1.NodeMaintenancePlanned, corev1.NodeDrainInProgress, corev1.NodeDrained, corev1.NodeMaintenanceInProgress,
 		corev1.NodeGracefulNodeShutdownInProgress,

@@ -75,7 +75,7 @@ func TestSignsAreTheCallersOwn(t *testing.T) {
 // TestLifecycle: each condition is known, and does what M8 says: nothing, draining, or departing.
 func TestLifecycle(t *testing.T) {
 	var got []string
-	for _, kind := range outage.Lifecycle() {
+	for _, kind := range outage.LifecycleConditions() {
 		out := outage.Options{}.Of(nodeOf(up, condition(string(kind), corev1.ConditionTrue, time.Hour)))
 		got = append(got, fmt.Sprintf("%s departing=%t draining=%t", kind, out.Departing, out.Draining))
 	}

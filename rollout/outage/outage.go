@@ -20,6 +20,8 @@ type Outage struct {
 	// Draining reports whether the node is being drained, or has been: its condition DrainInProgress or Drained is True (M8).
 	// That alone does not make it out: drains pass daemons by.
 	Draining bool
+	// DrainingSince is since when, by the first of the two conditions. Zero: unknown, or the node is not draining.
+	DrainingSince time.Time
 	// Since is when the node was first seen to be out. Zero: unknown.
 	Since time.Time
 }
@@ -56,7 +58,7 @@ func (o Options) Of(node *corev1.Node) Outage {
 		case slices.Contains(departingConditions[:], c.Type) || slices.Contains(o.Conditions, string(c.Type)):
 			out.depart(c.LastTransitionTime.Time)
 		case c.Type == corev1.NodeDrainInProgress || c.Type == corev1.NodeDrained:
-			out.Draining = true
+			out.Draining, out.DrainingSince = true, earlierKnown(out.DrainingSince, c.LastTransitionTime.Time)
 		}
 	}
 	out.Out = out.Out || !ready
@@ -66,9 +68,15 @@ func (o Options) Of(node *corev1.Node) Outage {
 // add records a sign that the node is out, since an instant that is zero if it is unknown.
 func (out *Outage) add(since time.Time) {
 	out.Out = true
-	if !since.IsZero() && (out.Since.IsZero() || since.Before(out.Since)) {
-		out.Since = since
+	out.Since = earlierKnown(out.Since, since)
+}
+
+// earlierKnown is the earlier of two instants, of which one that is unknown is zero.
+func earlierKnown(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
+	return a
 }
 
 func (out *Outage) depart(since time.Time) {

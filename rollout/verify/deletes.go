@@ -207,7 +207,7 @@ func (v *verifier) checkBackoff(pod *pod) {
 }
 
 func (v *verifier) goesAtOnce(pod *pod) bool {
-	if !pod.current && v.mayEnd(pod.node) {
+	if !pod.current && v.mayReachGoal(pod.node) {
 		return true
 	}
 	if pod.current {

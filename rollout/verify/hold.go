@@ -176,24 +176,24 @@ func (v *verifier) closes(node *node, pod *pod) rollout.Limit {
 
 // bar names what keeps an update of the node from being begun, frozen left out, and the invariant that forbids it.
 func (v *verifier) bar(node *node) (rollout.Limit, int) {
-	limit, invariant := v.barsEnd(node)
+	limit, invariant := v.barsGoal(node)
 	if limit == rollout.LimitNone && node.drained {
 		return rollout.LimitDraining, closedInvariant(rollout.LimitDraining)
 	}
 	return limit, invariant
 }
 
-// barsEnd is bar for what keeps the node from where it is to end, whatever is done there.
-func (v *verifier) barsEnd(node *node) (rollout.Limit, int) {
+// barsGoal is bar for what keeps the node from its goal, however it would get there: a drain does not.
+func (v *verifier) barsGoal(node *node) (rollout.Limit, int) {
 	if hold := v.holds(node); hold != rollout.LimitNone {
 		return hold, heldInvariant(hold)
 	}
 	return node.closed, closedInvariant(node.closed)
 }
 
-// mayEnd reports whether nothing does. What has failed there is replaced by what follows.
-func (v *verifier) mayEnd(node *node) bool {
-	limit, _ := v.barsEnd(node)
+// mayReachGoal reports whether nothing does, so that a pod that has failed there is followed by one at the goal.
+func (v *verifier) mayReachGoal(node *node) bool {
+	limit, _ := v.barsGoal(node)
 	return limit == rollout.LimitNone
 }
 

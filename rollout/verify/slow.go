@@ -219,7 +219,7 @@ func (v *verifier) replaces(p *pod) bool {
 		return false
 	case p.terminal:
 		lone := node.bestCurrent == nil && node.bestOutdated == nil
-		return p.failed && v.mayEnd(node) && lone
+		return p.failed && v.mayReachGoal(node) && lone
 	default:
 		return !v.surplus(p) && !v.superseded(p)
 	}

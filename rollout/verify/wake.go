@@ -110,7 +110,7 @@ func (v *verifier) waitsForBackoff(node *node, pod *pod) bool {
 // hasBackoff reports whether the deletion of Failed pods such as this one is slowed down: outdated ones of nodes that
 // are not held go at once, for another revision follows (M2).
 func (v *verifier) hasBackoff(pod *pod) bool {
-	return pod.current || !v.mayEnd(pod.node)
+	return pod.current || !v.mayReachGoal(pod.node)
 }
 
 // checkMemory is the part of V12 that the next plan needs for M2: the back-offs that are under way go on, and those of

@@ -123,7 +123,8 @@ func (read *reader) some(records []Pod, objects []*corev1.Pod) (bad int, problem
 		records[k].NodeOrdinal = read.nodes.find(hashes[k], targets[k])
 	}
 	for k, object := range objects {
-		if since, ready := lifecycle.ReadySince(object); ready {
+		// A marked pod is never ready.
+		if since, ready := lifecycle.ReadySince(object); ready && object.DeletionTimestamp == nil {
 			records[k].Traits, records[k].ReadySince = Ready, since
 		}
 	}
@@ -160,10 +161,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 	if object.Spec.NodeName != "" {
 		p.Traits |= Bound
 	}
-	if p.Traits.HasAny(Marked) { // a marked pod is never ready, and what was begun on it does not matter any more
-		p.Traits &^= Ready
-		p.ReadySince = time.Time{}
-	} else {
+	if !p.Traits.HasAny(Marked) { // what was begun on a marked pod does not matter any more
 		p.Traits |= motion(object)
 		if !p.Traits.HasAny(Ready) && isUnreadable(object) {
 			p.Traits |= Unreadable

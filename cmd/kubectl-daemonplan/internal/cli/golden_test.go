@@ -203,8 +203,14 @@ func TestVersion(t *testing.T) {
 func TestDumpsOfAnOlderCluster(t *testing.T) {
 	for _, name := range []string{"kubernetes", "kruise", "eds"} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "v1.36/"+name+".txt",
-				plans(t, "", "-f", "testdata/v1.36/"+name+".yaml", "-o", "wide", "--now", "2026-03-02T09:15:00Z"))
+			want, err := os.ReadFile("testdata/v1.36/" + name + ".txt") // which -update does not write anew
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := plans(t, "", "-f", "testdata/v1.36/"+name+".yaml", "-o", "wide", "--now", "2026-03-02T09:15:00Z")
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("-then +now:\n%s", diff)
+			}
 		})
 	}
 }
