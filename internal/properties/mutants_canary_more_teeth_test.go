@@ -53,21 +53,23 @@ func memoryMutants() []taleMutant {
 	return []taleMutant{
 		{
 			"a loss skips the clock", "a record that is lost counts as one that is old", lossDelays,
-			misreading(func(s *rollout.Snapshot) {
-				if s.Memory.Version != 0 || s.Now.Equal(rollouttest.Noon()) {
-					return
-				}
-				const tried = "7dc8f6cb89" // in all these worlds
-				s.Memory = rollout.Memory{Version: rollout.MemoryVersion, Canary: canary.Record{
-					Revision: tried, Began: rollouttest.Noon().Add(-time.Hour), Since: rollouttest.Noon().Add(-time.Hour),
-				}}
-				for _, p := range s.Pods {
-					if revisionOf(p) == tried {
-						s.Memory.Canary.Nodes = append(s.Memory.Canary.Nodes, nodeOf(p))
+			func(spec rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
+				tried := rollouttest.Hash(spec)
+				return misreading(func(s *rollout.Snapshot) {
+					if s.Memory.Version != 0 || s.Now.Equal(rollouttest.Noon()) {
+						return
 					}
-				}
-				slices.Sort(s.Memory.Canary.Nodes)
-			}),
+					s.Memory = rollout.Memory{Version: rollout.MemoryVersion, Canary: canary.Record{
+						Revision: tried, Began: rollouttest.Noon().Add(-time.Hour), Since: rollouttest.Noon().Add(-time.Hour),
+					}}
+					for _, p := range s.Pods {
+						if revisionOf(p) == tried {
+							s.Memory.Canary.Nodes = append(s.Memory.Canary.Nodes, nodeOf(p))
+						}
+					}
+					slices.Sort(s.Memory.Canary.Nodes)
+				})(spec, plan)
+			},
 		},
 		{
 			"a loss delays a canary in slow start", "which is slow anyway", lossInRamp,
