@@ -26,14 +26,18 @@ type Patch struct {
 // pod's resource version, so that it must also come before all other patches that are sent for the pod. The state of an
 // in-place update that may proceed is not among the patches: it goes with the spec patch, by [Transition.Metadata].
 //
-// There is one exception. A pod that enters PreparingDelete or PreparingUpdate may become ready by the same step, because another
-// hook marked it. It gets its state alone, and the condition by the next step. In the other order it would be ready for a moment
-// without a sign of what is planned for it, and a caller that stops there may then find that a ready pod is not to be touched.
+// There are two exceptions, in which a pod gets its state alone, and the condition by the next step. One that enters
+// PreparingDelete or PreparingUpdate may become ready by the same step, because another hook marked it. In the other order it would
+// be ready for a moment without a sign of what is planned for it, and a caller that stops there may then find that a ready pod is
+// not to be touched. And one whose deletion is taken back may become not ready by the same step, because it waits for PreNormal. In
+// the other order it would be leaving still, and not ready, so that a caller that stops there may then choose another pod to stay.
 func (t Transition) Patches(pod *corev1.Pod, now time.Time) []Patch {
 	if pod == nil {
 		return nil
 	}
-	if t.Mark == ClearMark && t.patchesState() && (t.To == PreparingUpdate || t.To == PreparingDelete) {
+	begins := t.Mark == ClearMark && (t.To == PreparingUpdate || t.To == PreparingDelete)
+	takenBack := t.Mark == SetMark && t.From == PreparingDelete
+	if t.patchesState() && (begins || takenBack) {
 		return []Patch{t.statePatch(pod, now)}
 	}
 	var patches []Patch

@@ -121,6 +121,27 @@ func TestPatches(t *testing.T) {
 	}
 }
 
+// TestStateBeforeMark: what is not ready by its being taken back is first no longer on its way out, and then marked.
+func TestStateBeforeMark(t *testing.T) {
+	hooks := lifecycle.Hooks{PreNormal: &lifecycle.Hook{Labels: labels{"n": "on"}, MarkPodNotReady: true}}
+	pod := gatedPod()
+	setReadiness(pod, corev1.ConditionTrue, "")
+	pod.Labels[lifecycle.StateLabel] = "PreparingDelete"
+	for i, want := range []string{"", "status"} {
+		patches := hooks.Next(pod, lifecycle.Keep, true).Patches(pod, noon)
+		if len(patches) != 1 || patches[0].Subresource != want {
+			t.Fatalf("step %d: %+v, want one patch of %q", i, patches, want)
+		}
+		pod = mustSend(t, pod, patches...)
+		if state := lifecycle.StateOf(pod); state != lifecycle.PreparingNormal {
+			t.Fatalf("step %d leads to %s", i, state)
+		}
+	}
+	if step := hooks.Next(pod, lifecycle.Keep, true); step.Changes() {
+		t.Errorf("and then %+v", step)
+	}
+}
+
 func TestMetadata(t *testing.T) {
 	l, a := lifecycle.Transition{From: lifecycle.Normal, To: lifecycle.Normal}.Metadata(noon)
 	if l != nil || a != nil {

@@ -113,13 +113,17 @@ func (w *world) twins(from *state, m *move) string {
 	return ""
 }
 
-// surge: a pod is put beside one that serves on no more nodes than may be. Where both serve, the old one only has to go.
+// surge: a pod is put beside one that serves on no more nodes than may be. Where both serve, the old one only has to go. Where the
+// old one waits for its hook to let it go, the surge there was over once, and a new pod that was lost is replaced at once, as beside
+// any pod on its way out.
 func (w *world) surge(from *state, m *move) string {
 	beside, more := 0, false
 	for _, node := range w.nodesOf(&m.to) {
 		pods := slices.DeleteFunc(w.podsOn(&m.to, node), func(p *corev1.Pod) bool { return !live(p) })
 		comes := func(p *corev1.Pod) bool { return hashOf(p) == w.hashes[from.spec] && !serves(p) }
-		goes := func(p *corev1.Pod) bool { return hashOf(p) != w.hashes[from.spec] && serves(p) }
+		goes := func(p *corev1.Pod) bool {
+			return hashOf(p) != w.hashes[from.spec] && serves(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete
+		}
 		if slices.ContainsFunc(pods, comes) && slices.ContainsFunc(pods, goes) {
 			beside++
 			more = more || len(w.podsOn(from, node)) < len(w.podsOn(&m.to, node))

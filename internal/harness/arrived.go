@@ -274,7 +274,7 @@ func (r *rest) leftEmpty() bool {
 
 // staysOutdated reports whether the rules hold a node at another revision.
 func (r *rest) staysOutdated(node string, p *corev1.Pod) bool {
-	return r.held[node] || r.outside[node] || r.spec.Strategy.Method == inplace.Only && r.obstructed(p)
+	return r.held[node] || r.outside[node] || r.drains(node) || r.spec.Strategy.Method == inplace.Only && r.obstructed(p)
 }
 
 // leaves reports whether the pod goes on its way out through its hook, whatever the method of updates is (L2).

@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -65,6 +66,9 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 	}
 	unreadable := rollouttest.PodAnnotation(inplace.StateKey, "{")
 	closed := objects.Condition(lifecycle.InPlaceUpdateReady, corev1.ConditionFalse, rollouttest.Noon())
+	drained := func(s *harness.Case) {
+		objects.NodeCondition(corev1.NodeDrained, corev1.ConditionTrue, rollouttest.Noon())(s.Snapshot.Nodes[0])
+	}
 	tests := []struct {
 		name, why string
 		fleet     harness.Case
@@ -76,6 +80,12 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 		{"beyond the partition", "the second by name is not held", fleetOf("oo", partition("1")), nil, "node b has pod agent-b, which is outdated"},
 		{"partition in percent", "half of three is one", fleetOf("oou", partition("50%")), nil, "node b has pod agent-b, which is outdated"},
 		{"partition that is too large", "it holds what there is", fleetOf("oo", partition("9")), nil, ""},
+		{"drained", "nothing is begun there", fleetOf("o", rollouttest.Outages(outage.Options{})), drained, ""},
+		{
+			"drained, and to be touched", "the policy says so", fleetOf("o", rollouttest.Outages(outage.Options{Touch: true})), drained,
+			"node a has pod agent-a, which is outdated",
+		},
+		{"drained, no policy", "nobody asks", fleetOf("o"), drained, "node a has pod agent-a, which is outdated"},
 		{"selector", "what does not match is held", fleetOf("oU", selected), nil, ""},
 		{"selector that matches", "what matches is not", fleetOf("Ou", selected), nil, "node a has pod agent-a, which is outdated"},
 		{

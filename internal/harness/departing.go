@@ -40,5 +40,15 @@ func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
 	return false
 }
 
+// drains reads M8 off a node: no update is begun there while it is being drained, or is.
+func (r *rest) drains(name string) bool {
+	if options := r.spec.Strategy.Policy.Outages; options == nil || options.Touch || r.spec.Strategy.Type == rollout.OnDelete {
+		return false
+	}
+	return slices.ContainsFunc(r.nodes[name].Status.Conditions, func(c corev1.NodeCondition) bool {
+		return (c.Type == "DrainInProgress" || c.Type == "Drained") && c.Status == corev1.ConditionTrue
+	})
+}
+
 // maintenance is the condition by which nodes depart in mishaps.
 const maintenance = "MaintenanceInProgress"

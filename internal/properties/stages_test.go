@@ -172,8 +172,8 @@ func (a *account) standing(n *corev1.Node) (settled, arrived bool) {
 	cpu := cmp.Or(wantedCPU(*a.spec, n), a.spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String())
 	for _, p := range a.seen.Pods {
 		overdue := p.DeletionTimestamp != nil && !p.DeletionTimestamp.After(a.seen.Now)
-		if overdue && nodeOfAny(p) == node && !lifecycle.Terminal(p) {
-			arrived = true // nobody ends it, so that the node is down, and not behind
+		if overdue && nodeOfAny(p) == node && runs(n) && !lifecycle.Terminal(p) {
+			arrived = true // nobody ends it, so that the node is down, and not behind; of a tainted node it says nothing about the revision
 		}
 		if nodeOfAny(p) != node || p.Spec.Containers[0].Resources.Requests.Cpu().String() != cpu || revisionOf(p) != a.hash || p.DeletionTimestamp != nil || slices.Contains(a.seen.InFlight.Deletes, p.UID) {
 			continue
