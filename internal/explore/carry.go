@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,8 +29,17 @@ func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.behind {
+		whole.inFlight = w.sent(w.inFlights.at(s.inFlight).With(&plan))
+	}
 	moves := []move{{to: whole, name: "step", fair: true, plan: &plan}}
-	if s.troubles[partly] == 0 {
+	if s.troubles[watchLags] > 0 && !s.behind && actions > 0 {
+		to := whole
+		to.troubles[watchLags]--
+		to.behind, to.seen, to.inFlight = true, w.views.put(&s.view), w.sent(rollout.InFlight{}.With(&plan))
+		moves = append(moves, move{to: to, name: "step, of which nothing is seen yet", plan: &plan})
+	}
+	if s.troubles[partly] == 0 || s.behind {
 		return moves, &plan, nil
 	}
 	part := func(name string, does func(int) bool) error {
@@ -55,6 +66,17 @@ func (w *world) controllerMoves(s *state) ([]move, *rollout.Plan, error) {
 	return moves, &plan, nil
 }
 
+// sent returns the number of what is in flight, in an order that does not depend on that of the plans.
+func (w *world) sent(f rollout.InFlight) id {
+	slices.SortFunc(f.Creates, func(a, b rollout.InFlightCreate) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Revision, b.Revision))
+	})
+	slices.Sort(f.Deletes)
+	slices.Sort(f.Patches)
+	slices.Sort(f.Revisions)
+	return w.inFlights.put(&f)
+}
+
 // carry carries out the actions of a plan for which does says so. It fails if a state has no room for what comes, because what
 // is left out would pass for explored.
 func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to state, err error) {
@@ -76,7 +98,7 @@ func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to sta
 	}
 	for i := range plan.Deletes {
 		if number := w.find(&to, plan.Deletes[i].UID); next() && number != nothing {
-			by := int32(nothing)
+			by := id(nothing)
 			if marked := apiserver.Delete(w.pods.at(number), now); marked != nil {
 				by = w.changed(number, "delete", func(p *corev1.Pod) { *p = *marked.DeepCopy() })
 			}
@@ -99,10 +121,11 @@ func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to sta
 	memory.Conditions = nil // they have times of their own, for people
 	cut := w.memories.put(decode[rollout.Memory](encode(&memory)))
 	to.memory = w.memories.after(cut, &w.clock, 0)
+	w.see(&to, s)
 	return to, nil
 }
 
-func (w *world) find(s *state, uid types.UID) int32 {
+func (w *world) find(s *state, uid types.UID) id {
 	for _, number := range s.pods {
 		if number != nothing && w.pods.at(number).UID == uid {
 			return number
@@ -116,6 +139,9 @@ func (w *world) patch(s *state, patch *rollout.Patch) error {
 	if number == nothing {
 		return nil
 	}
+	if s.behind && !slices.Contains(w.views.list[s.seen].pods[:], number) && bytes.Contains(patch.Data, []byte(`"resourceVersion"`)) {
+		return nil // it is for the version that the controller saw
+	}
 	key := podMove{number, "patch " + patch.Subresource + string(patch.Data)}
 	by, ok := w.moved[key]
 	if !ok {
@@ -126,7 +152,7 @@ func (w *world) patch(s *state, patch *rollout.Patch) error {
 		if err != nil {
 			return err
 		}
-		patched.ResourceVersion = ""
+		patched.ResourceVersion = version
 		by = w.pods.put(patched)
 		by = w.pods.after(by, &w.clock, 0)
 		w.moved[key] = by
@@ -135,7 +161,7 @@ func (w *world) patch(s *state, patch *rollout.Patch) error {
 	return nil
 }
 
-func (w *world) create(s *state, create *rollout.Create) (int32, error) {
+func (w *world) create(s *state, create *rollout.Create) (id, error) {
 	slot := 0
 	for !w.slotFree(s, podName(create.Node, slot)) {
 		slot++

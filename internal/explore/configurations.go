@@ -5,8 +5,13 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
 	"github.com/daemonplan/daemonplan/rollout/failure"
@@ -28,6 +33,9 @@ type feature struct {
 	troubles
 	exempt     int
 	quarantine bool
+	broken     bool // pods of the second image are never Ready, and a third one mends it
+	staged     bool // the label ring decides about the part of a node
+	blames     bool
 }
 
 // troubles are how many of each may come.
@@ -44,10 +52,16 @@ func always(option kit.SpecOption) func(string) kit.SpecOption {
 	return func(string) kit.SpecOption { return option }
 }
 
-func command(name string, commands func(hash string) canary.Commands) toggle {
+func command(name string, set func(commands *canary.Commands, hash string)) toggle {
 	return toggle{
 		on: "command " + name, off: "no command " + name,
-		option: func(hash string) kit.SpecOption { return kit.Command(commands(hash)) },
+		option: func(hash string) kit.SpecOption {
+			return func(s *rollout.Spec) {
+				o := s.Strategy.Canary.DeepCopy()
+				set(&o.Commands, hash)
+				s.Strategy.Canary = &o
+			}
+		},
 	}
 }
 
@@ -61,7 +75,7 @@ func features() []feature {
 		return map[string]string{nodeName(0): key + "=0", nodeName(1): key + "=1"}
 	}
 	failures := func(options failure.Options) []kit.SpecOption { return []kit.SpecOption{kit.Failures(options)} }
-	twoFail := troubles{podFails: 2}
+	evicted := troubles{podEvicted: 1, late: 1}
 	return []feature{
 		{name: "maxUnavailable 2", options: []kit.SpecOption{kit.MaxUnavailable("2")}},
 		{name: "maxSurge", options: []kit.SpecOption{kit.MaxSurge("1")}},
@@ -79,21 +93,36 @@ func features() []feature {
 		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDelete(hook), hooked}},
 		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), hooked}},
 		{name: "canary", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual()}, toggles: []toggle{
-			command("validate", func(hash string) canary.Commands { return canary.Commands{Validate: hash} }),
-			command("fail", func(hash string) canary.Commands { return canary.Commands{Fail: hash} }),
+			command("validate", func(c *canary.Commands, hash string) { c.Validate = hash }),
+			command("fail", func(c *canary.Commands, hash string) { c.Fail = hash }),
+			command("pause", func(c *canary.Commands, hash string) { c.Pause = hash }),
+			command("retry", func(c *canary.Commands, hash string) { c.Retry = hash }),
 		}},
+		{
+			name: "canary by the clock", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryFor(20*time.Second, 10*time.Second)},
+			ages: []time.Duration{10 * time.Second, 20 * time.Second}, troubles: troubles{podCrashes: 1},
+			toggles: []toggle{command("unpause", func(c *canary.Commands, hash string) { c.Unpause = hash })},
+		},
 		{name: "slow start", options: []kit.SpecOption{kit.SlowStart(10*time.Second, "1", "1")}, ages: ten},
 		{
-			name: "stages", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring-0", Key: "ring"})},
-			labels: each("ring"),
+			name: "stages", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring"})},
+			labels: each("ring"), staged: true,
+		},
+		{
+			name: "stages with soak", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring", Soak: 10 * time.Second})},
+			labels: each("ring"), staged: true, ages: ten,
+		},
+		{
+			name: "stages of nodes that move", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring"})},
+			labels: each("ring"), staged: true, troubles: troubles{nodeRelabelled: 1},
 		},
 		{
 			name:    "stages with approval",
-			options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "all", Key: "ring", Approval: true})},
-			toggles: []toggle{{on: "approve all", fair: true, option: func(hash string) kit.SpecOption {
-				return kit.Approve(stage.Approval{Stage: "all", Revision: hash})
+			options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring", Approval: true})},
+			toggles: []toggle{{on: "approve ring", fair: true, option: func(hash string) kit.SpecOption {
+				return kit.Approve(stage.Approval{Stage: "ring", Revision: hash})
 			}}},
-			labels: each("ring"),
+			labels: each("ring"), staged: true,
 		},
 		{
 			name:    "domains",
@@ -102,12 +131,24 @@ func features() []feature {
 		},
 		{name: "outages", options: []kit.SpecOption{kit.MaxExempt("1")}, troubles: troubles{nodeDown: 1}, exempt: 1},
 		{name: "departing", options: []kit.SpecOption{kit.Outages(outage.Options{})}, troubles: troubles{nodeDeparts: 1}},
-		{name: "failures", options: failures(failure.Options{Action: failure.Pause}), troubles: twoFail},
-		{name: "rollback", options: failures(failure.Options{Action: failure.Rollback}), troubles: twoFail},
+		{name: "failures", options: failures(failure.Options{Action: failure.Pause}), troubles: evicted, broken: true, blames: true},
+		{name: "rollback", options: failures(failure.Options{Action: failure.Rollback}), troubles: evicted, broken: true, blames: true},
 		{
-			name: "quarantine", options: failures(failure.Options{MaxFailed: one, Quarantine: one}), troubles: twoFail,
-			exempt: 1, quarantine: true,
+			name: "restarts", options: failures(failure.Options{Action: failure.Rollback, MaxRestarts: new(int32(1))}),
+			troubles: troubles{podCrashes: 2}, blames: true,
 		},
+		{
+			name: "quarantine", options: failures(failure.Options{MaxFailed: one, Quarantine: one}), troubles: evicted,
+			exempt: 1, quarantine: true, blames: true,
+		},
+		{name: "broken revision", broken: true},
+		{name: "overrides", toggles: []toggle{{on: "override cpu on node-0", off: "no override", option: always(kit.Override(placement.Override{
+			Name: "more", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"size": "0"}},
+			Containers: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}},
+		}))}}, labels: each("size")},
+		{name: "back-offs", ages: []time.Duration{time.Second, 2 * time.Second}, troubles: troubles{podFails: 3}},
+		{name: "watch that lags", troubles: troubles{watchLags: 2}},
+		{name: "late kubelets", troubles: troubles{late: 1}},
 		{name: "holdRevision", options: []kit.SpecOption{kit.HoldRevision()}},
 		{name: "minReadySeconds", options: []kit.SpecOption{kit.MinReadySeconds(10)}, ages: ten},
 	}
@@ -115,7 +156,7 @@ func features() []feature {
 
 // combined is the configuration of some features together, on two nodes.
 func combined(of ...feature) *Configuration {
-	c := &Configuration{Nodes: 2, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}}
+	c := &Configuration{Nodes: 2, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}, Images: []string{"agent:v1", "agent:v2"}}
 	c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1, podUnready: 1, partly: 1, memoryLost: 1}
 	var names []string
 	var options []kit.SpecOption
@@ -129,6 +170,13 @@ func combined(of ...feature) *Configuration {
 			c.Troubles[kind] = max(c.Troubles[kind], n)
 		}
 		c.Quarantine = c.Quarantine || f.quarantine
+		c.Blame = c.Blame || f.blames
+		if f.broken {
+			c.Broken, c.Images = c.Images[1], []string{"agent:v1", "agent:v2", "agent:v3"}
+		}
+		if f.staged {
+			c.Ring = "ring"
+		}
 		c.Exempt = max(c.Exempt, f.exempt)
 		for node, label := range f.labels {
 			c.label(node, label)
@@ -166,27 +214,36 @@ func (c *Configuration) label(node, label string) {
 	}
 }
 
-// addSpecs makes a spec for each image and each way in which the toggles may stand: bit 0 of its number is the image, each
-// further one a toggle.
+// addSpecs makes a spec for each image and each way in which the toggles may stand: the number of a spec is that of the image, and
+// as many times the number of images as the toggles say, a bit for each.
 func (c *Configuration) addSpecs(options []kit.SpecOption, toggles []toggle) {
-	images := []kit.SpecOption{kit.Image("agent:v1"), kit.Image("agent:v2")}
-	hash := kit.Hash(kit.Spec("agent", append(slices.Clone(options), images[1])...))
-	for number := range 2 << len(toggles) {
-		all := slices.Clone(options)
+	with := func(image int, more ...kit.SpecOption) rollout.Spec {
+		return kit.Spec("agent", append(append(slices.Clone(options), more...), kit.Image(c.Images[image]))...)
+	}
+	hash := kit.Hash(with(1))
+	images := len(c.Images)
+	for number := range images << len(toggles) {
+		image, stand := number%images, number/images
+		var on []kit.SpecOption
 		for i, t := range toggles {
-			if number>>(i+1)&1 == 1 {
-				all = append(all, t.option(hash))
+			if stand>>i&1 == 1 {
+				on = append(on, t.option(hash))
 			}
 		}
-		c.Specs = append(c.Specs, kit.Spec("agent", append(all, images[number&1])...))
-		c.Changes = append(c.Changes, change{number, number ^ 1, false, []string{"spec image=v2", "spec image=v1"}[number&1]})
+		c.Specs = append(c.Specs, with(image, on...))
+		for other, name := range c.Images {
+			if other != image {
+				_, tag, _ := strings.Cut(name, ":")
+				c.Changes = append(c.Changes, change{number, number - image + other, false, "spec image=" + tag})
+			}
+		}
 		for i, t := range toggles {
-			bit := 2 << i
-			switch on := number&bit != 0; {
+			bit := images << i
+			switch on := stand>>i&1 == 1; {
 			case !on:
-				c.Changes = append(c.Changes, change{number, number | bit, t.fair, t.on})
+				c.Changes = append(c.Changes, change{number, number + bit, t.fair, t.on})
 			case !t.fair:
-				c.Changes = append(c.Changes, change{number, number &^ bit, false, t.off})
+				c.Changes = append(c.Changes, change{number, number - bit, false, t.off})
 			}
 		}
 	}

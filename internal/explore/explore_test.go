@@ -58,7 +58,7 @@ func TestTimesGetOlder(t *testing.T) {
 		t.Fatal(err)
 	}
 	number := s.pods[0]
-	ready := func(number int32) time.Duration {
+	ready := func(number id) time.Duration {
 		conditions := w.pods.at(number).Status.Conditions
 		return now.Sub(conditions[len(conditions)-1].LastTransitionTime.Time)
 	}

@@ -18,8 +18,9 @@ type graph struct {
 	number map[state]int32
 	parent []int32
 	by     []string // the name of the move that led there first
-	fair   [][]int32
-	ends   []bool // nobody has anything to do but the clock, and what the plan says may be the end
+	leads  []int32  // where fair moves lead to, of all states one after the other
+	until  []int32  // up to where they are those of a state
+	ends   []bool   // nobody has anything to do but the clock, and what the plan says may be the end
 	edges  int
 	cutOff bool
 	lasted time.Duration
@@ -69,7 +70,6 @@ func (g *graph) enter(s *state, parent int32, by string) int32 {
 	g.states = append(g.states, *s)
 	g.parent = append(g.parent, parent)
 	g.by = append(g.by, by)
-	g.fair = append(g.fair, nil)
 	g.ends = append(g.ends, false)
 	return number
 }
@@ -98,9 +98,10 @@ func (g *graph) visit(at int32) (*finding, error) {
 		g.edges++
 		if m.fair && to != at {
 			rests = false
-			g.fair[at] = append(g.fair[at], to)
+			g.leads = append(g.leads, to)
 		}
 	}
+	g.until = append(g.until, int32(len(g.leads)))
 	if wrong := g.w.wrongState(&s, plan, rests); wrong != "" {
 		f := g.found(wrong, at, "step")
 		f.way = append(f.way, g.explained(plan)...)
@@ -108,6 +109,14 @@ func (g *graph) visit(at int32) (*finding, error) {
 	}
 	g.ends[at] = !slices.ContainsFunc(worldMoves, leads) && harness.Actions(*plan) == 0 && plan.Status.State != status.Updating
 	return nil, nil
+}
+
+// fair lists the states to which fair moves lead from a visited one.
+func (g *graph) fair(at int32) []int32 {
+	if at == 0 {
+		return g.leads[:g.until[0]]
+	}
+	return g.leads[g.until[at-1]:g.until[at]]
 }
 
 func (g *graph) found(wrong string, at int32, last string) *finding {
@@ -148,8 +157,8 @@ func (g *graph) liveness() *finding {
 				count++
 				stack, onStack[f.at] = append(stack, f.at), true
 			}
-			if int(f.next) < len(g.fair[f.at]) {
-				to := g.fair[f.at][f.next]
+			if fair := g.fair(f.at); int(f.next) < len(fair) {
+				to := fair[f.next]
 				f.next++
 				if index[to] == unseen {
 					frames = append(frames, frame{to, 0})
@@ -185,7 +194,7 @@ func (g *graph) liveness() *finding {
 	for c, of := range members {
 		leads := false
 		for _, at := range of {
-			leads = leads || slices.ContainsFunc(g.fair[at], func(to int32) bool { return component[to] != int32(c) })
+			leads = leads || slices.ContainsFunc(g.fair(at), func(to int32) bool { return component[to] != int32(c) })
 		}
 		if leads || !slices.ContainsFunc(of, func(at int32) bool { return !g.ends[at] }) {
 			continue

@@ -29,8 +29,11 @@ type move struct {
 func admit(pod *corev1.Pod, node string, slot int) {
 	name := podName(node, slot)
 	apiserver.Admit(pod, name, types.UID(name), now)
-	pod.GenerateName = ""
+	pod.GenerateName, pod.ResourceVersion = "", version
 }
+
+// version is that of all pods, for patches that are good for one version alone: which one it is says the number of the object.
+const version = "1"
 
 func bind(pod *corev1.Pod, node string) {
 	kubelet.Bind(pod, node, now)
@@ -42,13 +45,19 @@ func start(pod *corev1.Pod) {
 	kubelet.Ready(pod, now)
 }
 
+func startBroken(pod *corev1.Pod) {
+	kubelet.StartContainers(pod, nil, nil, now)
+	pod.Status.Phase = corev1.PodRunning
+	unready(pod)
+}
+
 func unready(pod *corev1.Pod) {
 	kubelet.SetContainerReady(pod, pod.Spec.Containers[0].Name, false)
 	kubelet.Unready(pod, now)
 }
 
 // changed returns the pod as a kubelet, a scheduler or a hook's controller leaves it.
-func (w *world) changed(pod int32, what string, change func(*corev1.Pod)) int32 {
+func (w *world) changed(pod id, what string, change func(*corev1.Pod)) id {
 	key := podMove{pod, what}
 	if to, ok := w.moved[key]; ok {
 		return to
@@ -69,14 +78,22 @@ func (w *world) worldMoves(s *state) []move {
 		to.troubles[kind]--
 		return to, s.troubles[kind] > 0
 	}
+	if s.behind {
+		to := *s
+		to.behind, to.seen, to.inFlight = false, 0, 0
+		add("the watch catches up", true, to)
+	}
 	for _, pod := range s.pods {
 		if pod != nothing {
 			moves = append(moves, w.podMoves(s, pod)...)
 		}
 	}
 	for i, node := range s.nodes[:w.Nodes] {
-		for _, m := range nodeMoves {
-			changed, ok := m.change(w.nodes.at(node))
+		if s.behind { // of new trouble the controller cannot know
+			break
+		}
+		for _, m := range w.nodeMoves(i) {
+			after, ok := w.edited(node, m)
 			if !ok {
 				continue
 			}
@@ -85,7 +102,10 @@ func (w *world) worldMoves(s *state) []move {
 				to, may = spend(m.trouble)
 			}
 			if may {
-				to.nodes[i] = w.nodes.put(changed)
+				to.nodes[i] = after
+				if m.trouble == nodeDown && !m.back {
+					w.hurtOn(&to, w.nodes.at(after))
+				}
 				w.loseReadiness(&to)
 				add(m.name+" "+nodeName(i), false, to)
 			}
@@ -101,10 +121,13 @@ func (w *world) worldMoves(s *state) []move {
 		}
 		if may {
 			to.spec = int8(c.to)
+			if w.images[c.from] != w.images[c.to] {
+				to.past.done, to.past.soaked = 0, 0 // of an earlier attempt nothing counts
+			}
 			add(c.name, c.fair, to)
 		}
 	}
-	if to, may := spend(memoryLost); may {
+	if to, may := spend(memoryLost); may && !s.behind {
 		if to.memory = w.memories.put(&rollout.Memory{}); to.memory != s.memory {
 			add("forget", false, to)
 		}
@@ -115,6 +138,9 @@ func (w *world) worldMoves(s *state) []move {
 // ticks lists how time may pass. It does so when nobody has anything to do; else somebody is late, which is trouble.
 func (w *world) ticks(s *state, busy bool) []move {
 	var moves []move
+	if s.behind {
+		return nil
+	}
 	for _, by := range w.Ticks {
 		to := w.tick(s, by)
 		switch {
@@ -135,7 +161,8 @@ func (w *world) loseReadiness(s *state) {
 		if number == nothing {
 			continue
 		}
-		if pod := w.pods.at(number); pod.Spec.NodeName != "" && !up(w.nodeOf(s, pod)) && lifecycle.Ready(pod) {
+		pod := w.pods.at(number)
+		if pod.Spec.NodeName != "" && !up(w.nodeOf(s, pod)) && lifecycle.Ready(pod) {
 			s.pods[i] = w.changed(number, "node down", func(p *corev1.Pod) { kubelet.Unready(p, now) })
 		}
 	}
@@ -154,24 +181,29 @@ func (w *world) nodeOf(s *state, pod *corev1.Pod) *corev1.Node {
 }
 
 // podMoves lists what may happen to a pod.
-func (w *world) podMoves(s *state, number int32) []move {
+func (w *world) podMoves(s *state, number id) []move {
 	var moves []move
 	pod := w.pods.at(number)
+	node := w.nodeOf(s, pod)
 	to := func(what string, fair bool, change func(*corev1.Pod)) {
 		next := *s
 		replace(next.pods[:], number, w.changed(number, what, change))
 		moves = append(moves, move{to: next, name: what + " " + pod.Name, fair: fair})
 	}
 	trouble := func(kind trouble, what string, change func(*corev1.Pod)) {
-		if s.troubles[kind] > 0 {
+		if s.troubles[kind] > 0 && !s.behind {
 			to(what, false, change)
-			moves[len(moves)-1].to.troubles[kind]--
+			next := &moves[len(moves)-1].to
+			next.troubles[kind]--
+			if kind != podDeleted {
+				w.hurt(next, node, pod, kind != podUnready)
+			}
 		}
 	}
-	node := w.nodeOf(s, pod)
 	if asked, _ := kubelet.Asked(pod, w.Specs[s.spec].Lifecycle); asked {
 		to("hook", true, func(p *corev1.Pod) { kubelet.SeeTo(p, w.Specs[s.spec].Lifecycle, now) })
 	}
+	broken := w.Broken != "" && pod.Spec.Containers[0].Image == w.Broken
 	if pod.DeletionTimestamp == nil && s.troubles[podDeleted] > 0 {
 		if marked := apiserver.Delete(pod, now); marked != nil {
 			trouble(podDeleted, "pod delete", func(p *corev1.Pod) { *p = *marked.DeepCopy() })
@@ -190,6 +222,12 @@ func (w *world) podMoves(s *state, number int32) []move {
 			moves = append(moves, move{to: next, name: "gone " + pod.Name, fair: true})
 		}
 	case lifecycle.Terminal(pod):
+	case broken:
+		if pod.Status.Phase == corev1.PodPending || lifecycle.Ready(pod) || outdatedContainer(pod) {
+			to("start and is not ready", true, startBroken)
+			w.hurt(&moves[len(moves)-1].to, node, pod, false)
+		}
+		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
 	case pod.Status.Phase == corev1.PodPending:
 		to("ready", true, start)
 		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
@@ -212,6 +250,8 @@ func (w *world) runningMoves(
 	case ready:
 		trouble(podUnready, "unready", unready)
 		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
+		trouble(podCrashes, "crash", func(p *corev1.Pod) { kubelet.Crash(p, 0, 1, "Error", now) })
+		trouble(podEvicted, "evict", func(p *corev1.Pod) { kubelet.Evict(p, now) })
 	case !kubelet.ContainersReady(pod) && open:
 		to("ready", true, start)
 		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
@@ -250,7 +290,22 @@ type nodeMove struct {
 
 const taintKey = "example.com/no"
 
-var nodeMoves = []nodeMove{
+// nodeMoves lists what may happen to a node.
+func (w *world) nodeMoves(i int) []nodeMove {
+	if w.Troubles[nodeRelabelled] == 0 {
+		return troubleOfNodes
+	}
+	own := w.Labels[i][w.Ring]
+	move := func(name string, back bool, from, to string) nodeMove {
+		return nodeMove{name, nodeRelabelled, back, func(n *corev1.Node) (*corev1.Node, bool) {
+			return edited(n, n.Labels[w.Ring] == from, kit.Label(w.Ring, to))
+		}}
+	}
+	other := map[string]string{"0": "1", "1": "0"}[own]
+	return append(slices.Clip(troubleOfNodes), move("label "+w.Ring+"="+other, false, own, other), move("label "+w.Ring+"="+own, true, other, own))
+}
+
+var troubleOfNodes = []nodeMove{
 	{"taint", nodeTainted, false, func(n *corev1.Node) (*corev1.Node, bool) {
 		return edited(n, !tainted(n), kit.Taint(taintKey, "", corev1.TaintEffectNoExecute))
 	}},
@@ -273,6 +328,20 @@ var nodeMoves = []nodeMove{
 			})
 		})
 	}},
+}
+
+// edited returns the node after a move, and whether it can be moved like that.
+func (w *world) edited(node id, m nodeMove) (id, bool) {
+	key := nodeEdit{node, m.name}
+	if after, ok := w.edits[key]; ok {
+		return after, after != nothing
+	}
+	after := id(nothing)
+	if changed, ok := m.change(w.nodes.at(node)); ok {
+		after = w.nodes.put(changed)
+	}
+	w.edits[key] = after
+	return after, after != nothing
 }
 
 func edited(n *corev1.Node, may bool, change func(*corev1.Node)) (*corev1.Node, bool) {
@@ -311,5 +380,6 @@ func (w *world) tick(s *state, by time.Duration) state {
 	}
 	order(to.revisions[:])
 	to.memory = w.memories.after(s.memory, &w.clock, by)
+	w.pass(&to, by)
 	return to
 }

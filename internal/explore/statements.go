@@ -9,6 +9,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -27,7 +28,7 @@ func live(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !lifecycle.
 
 func (w *world) podsOn(s *state, node *corev1.Node) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range w.podsOf(s) {
+	for _, pod := range w.podsOf(&s.view) {
 		if on := w.nodeOf(s, pod); on != nil && on.Name == node.Name {
 			pods = append(pods, pod)
 		}
@@ -52,6 +53,7 @@ func (w *world) wrongMove(from *state, m *move) string {
 	}
 	for _, statement := range [...]func(*world, *state, *move) string{
 		(*world).budget, (*world).twins, (*world).surge, (*world).hooks, (*world).held, (*world).remains,
+		(*world).gates, (*world).completed, (*world).blame,
 	} {
 		if wrong := statement(w, from, m); wrong != "" {
 			return wrong
@@ -72,7 +74,7 @@ func (w *world) budget(from *state, m *move) string {
 			out++
 		case !w.serves(from, node):
 			down++
-		case !w.serves(&m.to, node):
+		case !w.serves(&m.to, node) && w.isKnown(from, node):
 			taken++
 			lost += " " + node.Name
 		}
@@ -81,6 +83,11 @@ func (w *world) budget(from *state, m *move) string {
 		return fmt.Sprintf("budget: with%s %d nodes are without a Ready pod, and %d may be", lost, down+taken, w.MaxDown)
 	}
 	return ""
+}
+
+// isKnown reports whether the controller can know that the node serves.
+func (w *world) isKnown(s *state, node *corev1.Node) bool {
+	return !s.behind || w.serves(&state{view: w.views.list[s.seen]}, node)
 }
 
 // hasNew reports whether a node has a pod of the update revision, whatever has become of it.
@@ -138,7 +145,7 @@ func (w *world) surge(from *state, m *move) string {
 // hooks: a pod that serves and that a hook of preDelete holds is not deleted.
 func (w *world) hooks(from *state, m *move) string {
 	hook := w.Specs[from.spec].Lifecycle.PreDelete
-	for _, p := range w.podsOf(from) {
+	for _, p := range w.podsOf(&from.view) {
 		if !serves(p) || !hook.Matches(p) || tainted(w.nodeOf(from, p)) {
 			continue
 		}
@@ -159,7 +166,7 @@ func (w *world) held(from *state, m *move) string {
 	}
 	var gone []string
 	old := 0
-	for _, p := range w.podsOf(from) {
+	for _, p := range w.podsOf(&from.view) {
 		if tainted(w.nodeOf(from, p)) {
 			continue
 		}
@@ -175,7 +182,7 @@ func (w *world) held(from *state, m *move) string {
 		}
 	}
 	switch {
-	case strategy.Frozen && (len(gone) > 0 || len(w.podsOf(from)) != len(w.podsOf(&m.to))):
+	case strategy.Frozen && (len(gone) > 0 || len(w.podsOf(&from.view)) != len(w.podsOf(&m.to.view))):
 		return "held: the set is frozen, and pods come or go"
 	case len(gone) == 0:
 		return ""
@@ -194,7 +201,7 @@ func (w *world) held(from *state, m *move) string {
 // prepared.
 func (w *world) underWay(s *state, pods []string) bool {
 	for _, name := range pods {
-		i := slices.IndexFunc(s.pods[:], func(i int32) bool { return i != nothing && w.pods.at(i).Name == name })
+		i := slices.IndexFunc(s.pods[:], func(i id) bool { return i != nothing && w.pods.at(i).Name == name })
 		pod := w.pods.at(s.pods[i])
 		state := lifecycle.StateOf(pod)
 		if len(w.podsOn(s, w.nodeOf(s, pod))) == 1 && (state == "" || state == lifecycle.Normal) {
@@ -214,9 +221,110 @@ func (w *world) remains(from *state, m *move) string {
 		return ""
 	}
 	right := w.hashes[from.spec]
-	for _, p := range w.podsOf(&m.to) {
+	for _, p := range w.podsOf(&m.to.view) {
 		if w.find(from, p.UID) == nothing && hashOf(p) != right {
 			return fmt.Sprintf("downgrade: %s is created at %s, and the update revision is %s", p.Name, hashOf(p), right)
+		}
+	}
+	return ""
+}
+
+// gates: P-C and P-E. A node comes to a revision that was not completed only if each part before its own was seen done before, has
+// soaked, and its own is approved; or if it has run that revision, or is one of its canaries.
+func (w *world) gates(from *state, m *move) string {
+	if w.Ring == "" {
+		return ""
+	}
+	revision := w.hashes[from.spec]
+	policy := &w.Specs[from.spec].Strategy.Policy
+	image := w.images[from.spec]
+	if w.isCompleted(from, revision) || policy.Expedite != "" {
+		return ""
+	}
+	canaries := map[string]bool{}
+	for i := range m.plan.Decisions {
+		canaries[m.plan.Decisions[i].Node] = m.plan.Decisions[i].Canary
+	}
+	for _, p := range w.podsOf(&m.to.view) {
+		node := w.nodeOf(&m.to, p)
+		before := w.find(from, p.UID)
+		if hashOf(p) != revision || before != nothing && hashOf(w.pods.at(before)) == revision ||
+			from.past.ran.has(placeOf(node), image) || canaries[node.Name] {
+			continue
+		}
+		part := w.partOf(node)
+		for i := range part {
+			if w.hasPart(from, i) && !m.to.past.soaked.has(i, image) {
+				return fmt.Sprintf("P-C: %s comes to %s, and part %d before it was not seen done, or has not soaked", node.Name, revision, i)
+			}
+		}
+		if policy.Stages[0].Approval && len(policy.Approved) == 0 {
+			return fmt.Sprintf("P-C: %s comes to %s, and part %d is not approved", node.Name, revision, part)
+		}
+	}
+	return ""
+}
+
+func (w *world) isCompleted(s *state, revision string) bool {
+	return slices.ContainsFunc(s.revisions[:], func(i id) bool {
+		if i == nothing {
+			return false
+		}
+		r := w.revisions.at(i)
+		return history.HashOf(r) == revision && history.Completed(r)
+	})
+}
+
+// completed: a revision is marked completed when it was seen on every node that may run it, but for those that are left out or held.
+func (w *world) completed(from *state, m *move) string {
+	revision := w.hashes[from.spec]
+	if w.isCompleted(from, revision) || !w.isCompleted(&m.to, revision) {
+		return ""
+	}
+	image := w.images[from.spec]
+	inTurn := w.Ring != "" // done is for good: each part was seen done when its turn had come
+	for part := range w.Nodes {
+		inTurn = inTurn && (m.to.past.done.has(part, image) || !w.hasPart(from, part))
+	}
+	if !inTurn && !m.to.past.done.has(fleet, image) {
+		return fmt.Sprintf("completed: revision %s is marked, and was never seen to serve on %s", revision, w.lacking(from, image))
+	}
+	return ""
+}
+
+// blame: P-B. A node is said to have failed only if a pod of what is rolled out was in trouble there, and did not serve for as long
+// as the deadline, or its containers ended more often than they may. So is a revision that is given up, on more nodes than may be.
+func (w *world) blame(s *state, m *move) string {
+	if !w.Blame || m.plan == nil {
+		return ""
+	}
+	evidence := func(node int) bool {
+		for image := 1; image < len(w.Images); image++ {
+			most := w.Specs[s.spec].Strategy.Policy.Failures.MaxRestarts
+			if s.past.overdue.has(node, image) || most != nil && int32(s.past.falls[node][image]) > *most {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range m.plan.Decisions {
+		if d := &m.plan.Decisions[i]; d.Failed && !evidence(int(d.Node[len(d.Node)-1]-'0')) {
+			return fmt.Sprintf("P-B: %s is said to have failed, and nothing there was in trouble for as long as the deadline", d.Node)
+		}
+	}
+	for i := range m.plan.Revisions {
+		if m.plan.Revisions[i].Annotations[history.FailedAnnotation] == "" {
+			continue
+		}
+		failed := 0
+		for node := range w.Nodes {
+			if evidence(node) {
+				failed++
+			}
+		}
+		most := w.Specs[s.spec].Strategy.Policy.Failures.MaxFailed
+		if most != nil && failed <= most.IntValue() || failed == 0 {
+			return fmt.Sprintf("P-B: the revision is given up, and has failed on %d nodes", failed)
 		}
 	}
 	return ""

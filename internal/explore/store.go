@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -22,32 +23,41 @@ var now = kit.Noon()
 
 // store keeps objects of one kind, each once, and knows them by numbers. An object is never written to.
 type store[T any] struct {
-	numbers map[string]int32 // by their JSON
+	numbers map[string]id // by their JSON
 	objects []*T
-	older   map[aging]int32
-	renamed map[renaming]int32
+	older   map[aging]id
+	renamed map[renaming]id
 }
 
+// id is the number of an object in its store.
+type id int16
+
 type aging struct {
-	object int32
+	object id
 	by     time.Duration
 }
 
-type renaming struct{ object, permutation int32 }
-
-func newStore[T any]() *store[T] {
-	return &store[T]{numbers: map[string]int32{}, older: map[aging]int32{}, renamed: map[renaming]int32{}}
+type renaming struct {
+	object      id
+	permutation int8
 }
 
-func (s *store[T]) at(number int32) *T { return s.objects[number] }
+func newStore[T any]() *store[T] {
+	return &store[T]{numbers: map[string]id{}, older: map[aging]id{}, renamed: map[renaming]id{}}
+}
+
+func (s *store[T]) at(number id) *T { return s.objects[number] }
 
 // put returns the number of the object, which belongs to the store from now on.
-func (s *store[T]) put(object *T) int32 {
+func (s *store[T]) put(object *T) id {
 	text := encode(object)
 	if number, ok := s.numbers[text]; ok {
 		return number
 	}
-	number := int32(len(s.objects))
+	if len(s.objects) > math.MaxInt16 {
+		panic("there are more objects of a kind than numbers")
+	}
+	number := id(len(s.objects))
 	s.numbers[text] = number
 	s.objects = append(s.objects, object)
 	return number
@@ -70,7 +80,7 @@ func decode[T any](text string) *T {
 }
 
 // after returns the object as it is when so much time has passed: its times lie further back, cut off as the clock says.
-func (s *store[T]) after(number int32, clock *clock, by time.Duration) int32 {
+func (s *store[T]) after(number id, clock *clock, by time.Duration) id {
 	key := aging{number, by}
 	if older, ok := s.older[key]; ok {
 		return older
@@ -83,7 +93,7 @@ func (s *store[T]) after(number int32, clock *clock, by time.Duration) int32 {
 }
 
 // rename returns the object as it is where the nodes have each other's names.
-func (s *store[T]) rename(number int32, p *permutation) int32 {
+func (s *store[T]) rename(number id, p *permutation) id {
 	key := renaming{number, p.number}
 	if renamed, ok := s.renamed[key]; ok {
 		return renamed
@@ -95,7 +105,7 @@ func (s *store[T]) rename(number int32, p *permutation) int32 {
 
 // permutation gives nodes each other's names.
 type permutation struct {
-	number   int32
+	number   int8
 	of       []int // the node that gets the name of node i
 	replacer *strings.Replacer
 }
@@ -110,7 +120,7 @@ func permutations(n int) []*permutation {
 			for i, j := range of {
 				pairs = append(pairs, nodeName(i), nodeName(j))
 			}
-			p := &permutation{number: int32(len(all)), of: slices.Clone(of), replacer: strings.NewReplacer(pairs...)}
+			p := &permutation{number: int8(len(all)), of: slices.Clone(of), replacer: strings.NewReplacer(pairs...)}
 			all = append(all, p)
 			return
 		}
@@ -213,10 +223,12 @@ type stores struct {
 	pods      *store[corev1.Pod]
 	revisions *store[appsv1.ControllerRevision]
 	memories  *store[rollout.Memory]
+	inFlights *store[rollout.InFlight]
 }
 
 func newStores() stores {
 	return stores{
 		newStore[corev1.Node](), newStore[corev1.Pod](), newStore[appsv1.ControllerRevision](), newStore[rollout.Memory](),
+		newStore[rollout.InFlight](),
 	}
 }

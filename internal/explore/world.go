@@ -20,14 +20,18 @@ type trouble uint8
 const (
 	podFails trouble = iota
 	podUnready
+	podCrashes
+	podEvicted
+	podDeleted // by a user
 	nodeTainted
 	nodeDown
 	nodeDeparts
-	userChanges // one of the changes of the configuration
-	partly      // a plan is carried out in part: a prefix, or all but one action
-	memoryLost  // the controller forgets what its last plan has told it
-	podDeleted  // by a user
-	late        // time passes although somebody could do something
+	nodeRelabelled // it moves to another part
+	userChanges    // one of the changes of the configuration
+	partly         // a plan is carried out in part: a prefix, or all but one action
+	watchLags      // what a plan has done is not seen by the next ones, until the watch catches up
+	memoryLost     // the controller forgets what its last plan has told it
+	late           // time passes although somebody could do something
 
 	kindsOfTrouble
 )
@@ -49,8 +53,15 @@ type Configuration struct {
 	Troubles [kindsOfTrouble]int8
 	// Ages are those of objects that a rule may ask for, ascending from 0, and Ticks how far the clock goes at once.
 	Ages, Ticks []time.Duration
-	// Labels of nodes, by their order. Nil: none, so that the nodes are alike.
+	// Images of the specs, by their order. Pods of Broken run and are never Ready.
+	Images []string
+	Broken string
+	// Labels of nodes, by their order. Nil: none, so that the nodes are alike. Ring is the key of the label that decides about the
+	// part of a node, whose values are numbers; "": there are no stages.
 	Labels []map[string]string
+	Ring   string
+	// Blame: the past of pods is kept for who may be blamed.
+	Blame bool
 	// MaxDown is how many nodes that could serve may be without a Ready pod because of the controller; Surge how many may
 	// have a pod beside another.
 	MaxDown, Surge int
@@ -66,13 +77,16 @@ type Configuration struct {
 type world struct {
 	*Configuration
 	stores
+	views        views
 	clock        clock
 	permutations []*permutation
 	planners     []*rollout.Planner
 	plan         planner
-	moved        map[podMove]int32 // what kubelets make of pods
-	created      map[creation]int32
+	moved        map[podMove]id // what kubelets make of pods
+	edits        map[nodeEdit]id
+	created      map[creation]id
 	hashes       []string // of the specs
+	images       []int    // of the specs
 }
 
 // planner plans by the spec of that number.
@@ -82,7 +96,12 @@ type planner func(w *world, spec int, snapshot rollout.Snapshot) (rollout.Plan, 
 var errRefused = errors.New("refused")
 
 type podMove struct {
-	pod  int32
+	pod  id
+	what string
+}
+
+type nodeEdit struct {
+	node id
 	what string
 }
 
@@ -93,8 +112,8 @@ type creation struct {
 
 func newWorld(c *Configuration) (*world, error) {
 	w := &world{
-		Configuration: c, stores: newStores(), clock: clock{ages: c.Ages}, permutations: permutations(c.Nodes),
-		moved: map[podMove]int32{}, created: map[creation]int32{},
+		Configuration: c, stores: newStores(), views: views{numbers: map[view]int32{}}, clock: clock{ages: c.Ages}, permutations: permutations(c.Nodes),
+		moved: map[podMove]id{}, edits: map[nodeEdit]id{}, created: map[creation]id{},
 		plan: func(w *world, spec int, snapshot rollout.Snapshot) (rollout.Plan, error) {
 			return w.planners[spec].Plan(snapshot)
 		},
@@ -109,6 +128,7 @@ func newWorld(c *Configuration) (*world, error) {
 		}
 		w.planners = append(w.planners, planner)
 		w.hashes = append(w.hashes, kit.Hash(c.Specs[i]))
+		w.images = append(w.images, slices.Index(c.Images, c.Specs[i].Template.Spec.Containers[0].Image))
 	}
 	return w, nil
 }
@@ -148,6 +168,7 @@ func (w *world) begin() (state, error) {
 		with(s.pods[:], number)
 	}
 	s.memory = w.memories.put(&rollout.Memory{})
+	w.remember(&s)
 	return s, nil
 }
 
@@ -160,11 +181,15 @@ func settle(r *appsv1.ControllerRevision, at time.Time) {
 // snapshot is what the controller sees.
 func (w *world) snapshot(s *state) rollout.Snapshot {
 	snapshot := rollout.Snapshot{Now: now, Memory: *w.memories.at(s.memory)}
-	for _, i := range s.nodes[:w.Nodes] {
+	seen := &s.view
+	if s.behind {
+		seen, snapshot.InFlight = &w.views.list[s.seen], *w.inFlights.at(s.inFlight)
+	}
+	for _, i := range seen.nodes[:w.Nodes] {
 		snapshot.Nodes = append(snapshot.Nodes, w.nodes.at(i))
 	}
-	snapshot.Pods = w.podsOf(s)
-	for _, i := range s.revisions {
+	snapshot.Pods = w.podsOf(seen)
+	for _, i := range seen.revisions {
 		if i != nothing {
 			snapshot.Revisions = append(snapshot.Revisions, w.revisions.at(i))
 		}
@@ -172,9 +197,9 @@ func (w *world) snapshot(s *state) rollout.Snapshot {
 	return snapshot
 }
 
-func (w *world) podsOf(s *state) []*corev1.Pod {
+func (w *world) podsOf(v *view) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, i := range s.pods {
+	for _, i := range v.pods {
 		if i != nothing {
 			pods = append(pods, w.pods.at(i))
 		}
@@ -186,8 +211,11 @@ func (w *world) podsOf(s *state) []*corev1.Pod {
 func podName(node string, slot int) string { return fmt.Sprintf("%s.%c", node, 'a'+slot) }
 
 func (w *world) slotFree(s *state, name string) bool {
-	taken := func(i int32) bool { return i != nothing && w.pods.at(i).Name == name }
-	if slices.ContainsFunc(s.pods[:], taken) {
+	taken := func(i id) bool { return i != nothing && w.pods.at(i).Name == name }
+	if slices.ContainsFunc(s.pods[:], taken) || s.behind && slices.ContainsFunc(w.views.list[s.seen].pods[:], taken) {
+		return false
+	}
+	if s.behind && slices.Contains(w.inFlights.at(s.inFlight).Deletes, types.UID(name)) {
 		return false
 	}
 	for _, b := range w.memories.at(s.memory).Backoffs {
