@@ -97,6 +97,9 @@ const (
 func (r *run) isInnocent(i int32, out outage.Outage, by accused) (innocent bool, changes time.Time) {
 	n, now := &r.nodes[i], r.snapshot.Now
 	update, requested, unseen := r.updateOf(i, by)
+	if by == byUpdate {
+		update.Accuse()
+	}
 	revision := r.revision.Update.Existing
 	if revision != nil {
 		update.NotBefore(revision.CreationTimestamp.Time)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -155,8 +156,10 @@ func features() []feature {
 }
 
 // combined is the configuration of some features together, on two nodes.
-func combined(of ...feature) *Configuration {
-	c := &Configuration{Nodes: 2, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}, Images: []string{"agent:v1", "agent:v2"}}
+func combined(of ...feature) *Configuration { return onNodes(2, of...) }
+
+func onNodes(nodes int, of ...feature) *Configuration {
+	c := &Configuration{Nodes: nodes, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}, Images: []string{"agent:v1", "agent:v2"}}
 	c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1, podUnready: 1, partly: 1, memoryLost: 1}
 	var names []string
 	var options []kit.SpecOption
@@ -185,6 +188,9 @@ func combined(of ...feature) *Configuration {
 	c.Name = strings.Join(names, " + ")
 	if c.Name == "" {
 		c.Name = "maxUnavailable 1"
+	}
+	if nodes != 2 {
+		c.Name += fmt.Sprintf(" on %d nodes", nodes)
 	}
 	slices.Sort(c.Ages)
 	c.Ages = append(slices.Compact(c.Ages), forever)
@@ -265,10 +271,47 @@ func pairs() []*Configuration {
 	for i := range list {
 		for j := range i {
 			c := combined(list[j], list[i])
-			// Less happens there: one pod fails or more if the features are about that, and plans are carried out in whole.
-			c.Troubles[podUnready], c.Troubles[partly], c.Troubles[memoryLost] = 0, 0, 0
+			c.calm()
 			all = append(all, c)
 		}
 	}
 	return all
+}
+
+// more lists chosen features together, three at a time, and three nodes.
+func more() []*Configuration {
+	by := map[string]feature{}
+	for _, f := range features() {
+		by[f.name] = f
+	}
+	var all []*Configuration
+	for _, names := range [][]string{
+		{"maxSurge", "preDelete hook", "quarantine"},
+		{"stages with soak", "canary by the clock", "broken revision"},
+		{"stages with approval", "rollback", "outages"},
+		{"in place", "inPlaceUpdate hook", "watch that lags"},
+	} {
+		var of []feature
+		for _, name := range names {
+			of = append(of, by[name])
+		}
+		c := combined(of...)
+		c.calm()
+		all = append(all, c)
+	}
+	for _, name := range []string{"", "maxSurge", "partition", "stages", "broken revision"} {
+		var of []feature
+		if name != "" {
+			of = append(of, by[name])
+		}
+		c := onNodes(3, of...)
+		c.calm()
+		all = append(all, c)
+	}
+	return all
+}
+
+// calm takes away what happens in any configuration, and leaves what its features are about.
+func (c *Configuration) calm() {
+	c.Troubles[podUnready], c.Troubles[partly], c.Troubles[memoryLost] = 0, 0, 0
 }

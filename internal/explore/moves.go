@@ -35,17 +35,29 @@ func admit(pod *corev1.Pod, node string, slot int) {
 // version is that of all pods, for patches that are good for one version alone: which one it is says the number of the object.
 const version = "1"
 
-func bind(pod *corev1.Pod, node string) {
-	kubelet.Bind(pod, node, now)
-	kubelet.Notice(pod, now)
+// bind binds the pod to its node, whose kubelet notices it, unless it is down.
+func bind(pod *corev1.Pod, node *corev1.Node) {
+	kubelet.Bind(pod, node.Name, now)
+	if up(node) {
+		kubelet.Notice(pod, now)
+	}
 }
 
 func start(pod *corev1.Pod) {
+	notice(pod)
 	kubelet.StartContainers(pod, nil, nil, now)
 	kubelet.Ready(pod, now)
 }
 
+// notice has the kubelet notice a pod that was bound while it was down.
+func notice(pod *corev1.Pod) {
+	if pod.Status.StartTime == nil {
+		kubelet.Notice(pod, now)
+	}
+}
+
 func startBroken(pod *corev1.Pod) {
+	notice(pod)
 	kubelet.StartContainers(pod, nil, nil, now)
 	pod.Status.Phase = corev1.PodRunning
 	unready(pod)
@@ -212,7 +224,11 @@ func (w *world) podMoves(s *state, number id) []move {
 	switch kubeletUp := up(node); {
 	case pod.Spec.NodeName == "":
 		if fits(pod, node) {
-			to("bind", true, func(p *corev1.Pod) { bind(p, node.Name) })
+			what := "bind"
+			if !up(node) {
+				what = "bind to a node that is down"
+			}
+			to(what, true, func(p *corev1.Pod) { bind(p, node) })
 		}
 	case !kubeletUp:
 	case pod.DeletionTimestamp != nil:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 const (
@@ -93,10 +95,14 @@ func (w *world) hurt(s *state, node *corev1.Node, pod *corev1.Pod, fell bool) {
 	}
 }
 
-// hurtOn writes down that the pods that serve on a node are in trouble, because it is down.
+// hurtOn writes down that the pods that a node's kubelet has started are in trouble, because the node is down. So is the update that
+// an old pod makes room for.
 func (w *world) hurtOn(s *state, node *corev1.Node) {
 	for _, p := range w.podsOn(s, node) {
-		if serves(p) {
+		switch {
+		case p.DeletionTimestamp != nil && w.Blame:
+			s.past.hurt.add(placeOf(node), w.images[s.spec])
+		case live(p) && p.Status.StartTime != nil:
 			w.hurt(s, node, p, false)
 		}
 	}
@@ -116,7 +122,7 @@ func (w *world) pass(s *state, by time.Duration) {
 			place := placeOf(n)
 			of := func(p *corev1.Pod) bool { return w.imageOf(p) == image && live(p) }
 			switch {
-			case slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return of(p) && serves(p) }):
+			case slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return of(p) && serves(p) && !waitsForHook(p) }):
 				s.past.hurt.remove(place, image)
 			case s.past.hurt.has(place, image), up(n) && slices.ContainsFunc(pods, of):
 				s.past.overdue.add(place, image)
@@ -177,16 +183,22 @@ func (w *world) hasPart(s *state, part int) bool {
 // lacking names a node on which the image should serve, and does not: "" if there is none. Those that are held or left out need not
 // have it.
 func (w *world) lacking(s *state, image int) string {
-	strategy := &w.Specs[s.spec].Strategy
 	out := 0
 	for _, n := range w.nodesOf(s) {
-		held := strategy.NodeSelector != nil && n.Labels["pool"] == ""
-		if held || tainted(n) || departs(n) || w.settled(w.podsOn(s, n), image) {
+		if w.isUnselected(s, n) || tainted(n) || departs(n) || w.settled(w.podsOn(s, n), image) {
 			continue
 		}
-		if out++; up(n) && !w.Quarantine || out > w.Exempt {
+		pods := w.podsOn(s, n)
+		begun := slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return w.imageOf(p) == image })
+		if out++; !begun && slices.ContainsFunc(pods, serves) || out > w.Exempt {
 			return n.Name
 		}
 	}
 	return ""
+}
+
+// waitsForHook reports whether a hook's controller has yet to let the pod be in use.
+func waitsForHook(p *corev1.Pod) bool {
+	state := lifecycle.StateOf(p)
+	return state == lifecycle.Updated || state == lifecycle.PreparingNormal
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/status"
@@ -107,10 +108,11 @@ func (w *world) twins(from *state, m *move) string {
 			if !live(p) {
 				continue
 			}
-			if revisions[hashOf(p)] {
+			is := hashOf(p) + p.Annotations[placement.DigestAnnotation] // with other resources it is another one
+			if revisions[is] {
 				return fmt.Sprintf("twins: %s has two pods of revision %s", node.Name, hashOf(p))
 			}
-			revisions[hashOf(p)] = true
+			revisions[is] = true
 		}
 		runs := func(p *corev1.Pod) bool { return !lifecycle.Terminal(p) }
 		if i := slices.IndexFunc(after, runs); w.Surge == 0 && slices.ContainsFunc(after[i+1:], runs) {
@@ -131,13 +133,13 @@ func (w *world) surge(from *state, m *move) string {
 		goes := func(p *corev1.Pod) bool {
 			return hashOf(p) != w.hashes[from.spec] && serves(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete
 		}
-		if slices.ContainsFunc(pods, comes) && slices.ContainsFunc(pods, goes) {
+		if slices.ContainsFunc(pods, comes) && slices.ContainsFunc(pods, goes) && w.isKnown(from, node) {
 			beside++
 			more = more || len(w.podsOn(from, node)) < len(w.podsOn(&m.to, node))
 		}
 	}
-	if more && beside > w.Surge {
-		return fmt.Sprintf("surge: on %d nodes a pod stands beside another, and %d may", beside, w.Surge)
+	if most := w.Surge + w.Exempt; more && beside > most {
+		return fmt.Sprintf("surge: on %d nodes a pod stands beside another, and %d may", beside, most)
 	}
 	return ""
 }
@@ -174,7 +176,7 @@ func (w *world) held(from *state, m *move) string {
 		isGone := after == nothing || w.pods.at(after).DeletionTimestamp != nil && p.DeletionTimestamp == nil ||
 			hashOf(w.pods.at(after)) != hashOf(p)
 		switch {
-		case !live(p) || hashOf(p) == w.hashes[from.spec]:
+		case !live(p) || hashOf(p) == w.hashes[from.spec] && w.hasResources(from, p):
 		case isGone && serves(p):
 			gone = append(gone, p.Name)
 		case !isGone:
@@ -195,6 +197,12 @@ func (w *world) held(from *state, m *move) string {
 	default:
 		return ""
 	}
+}
+
+// hasResources reports whether the pod has the resources that are wanted on its node.
+func (w *world) hasResources(s *state, p *corev1.Pod) bool {
+	overridden := len(w.Specs[s.spec].Overrides) > 0 && w.nodeOf(s, p).Labels["size"] == "0"
+	return overridden == (p.Annotations[placement.DigestAnnotation] != "")
 }
 
 // underWay reports whether the update of each of the pods' nodes was begun before: another pod stands there, or the pod is
@@ -232,13 +240,13 @@ func (w *world) remains(from *state, m *move) string {
 // gates: P-C and P-E. A node comes to a revision that was not completed only if each part before its own was seen done before, has
 // soaked, and its own is approved; or if it has run that revision, or is one of its canaries.
 func (w *world) gates(from *state, m *move) string {
-	if w.Ring == "" {
+	if w.Ring == "" || w.Specs[from.spec].Strategy.Type == rollout.OnDelete { // which uses no policies
 		return ""
 	}
 	revision := w.hashes[from.spec]
 	policy := &w.Specs[from.spec].Strategy.Policy
 	image := w.images[from.spec]
-	if w.isCompleted(from, revision) || policy.Expedite != "" {
+	if w.isCompleted(from, revision) || policy.Expedite != "" || marks(m.plan, history.CompletedAnnotation) {
 		return ""
 	}
 	canaries := map[string]bool{}
@@ -248,8 +256,8 @@ func (w *world) gates(from *state, m *move) string {
 	for _, p := range w.podsOf(&m.to.view) {
 		node := w.nodeOf(&m.to, p)
 		before := w.find(from, p.UID)
-		if hashOf(p) != revision || before != nothing && hashOf(w.pods.at(before)) == revision ||
-			from.past.ran.has(placeOf(node), image) || canaries[node.Name] {
+		if !comes(p, revision) || before != nothing && comes(w.pods.at(before), revision) ||
+			from.past.ran.has(placeOf(node), image) || canaries[node.Name] || w.isUnselected(from, node) {
 			continue
 		}
 		part := w.partOf(node)
@@ -263,6 +271,22 @@ func (w *world) gates(from *state, m *move) string {
 		}
 	}
 	return ""
+}
+
+// comes reports whether a pod is of a revision, or is being updated in place.
+func comes(p *corev1.Pod, revision string) bool {
+	state := lifecycle.StateOf(p)
+	return hashOf(p) == revision || state == lifecycle.PreparingUpdate || state == lifecycle.Updating
+}
+
+// marks reports whether a plan writes such a mark on a revision.
+func marks(plan *rollout.Plan, annotation string) bool {
+	return slices.ContainsFunc(plan.Revisions, func(a rollout.RevisionAction) bool { return a.Annotations[annotation] != "" })
+}
+
+// isUnselected reports whether the set's selector keeps the rollout off the node, so that stages are not about it.
+func (w *world) isUnselected(s *state, n *corev1.Node) bool {
+	return w.Specs[s.spec].Strategy.NodeSelector != nil && n.Labels["pool"] == ""
 }
 
 func (w *world) isCompleted(s *state, revision string) bool {
@@ -312,10 +336,7 @@ func (w *world) blame(s *state, m *move) string {
 			return fmt.Sprintf("P-B: %s is said to have failed, and nothing there was in trouble for as long as the deadline", d.Node)
 		}
 	}
-	for i := range m.plan.Revisions {
-		if m.plan.Revisions[i].Annotations[history.FailedAnnotation] == "" {
-			continue
-		}
+	if marks(m.plan, history.FailedAnnotation) && w.Specs[s.spec].Strategy.Canary == nil {
 		failed := 0
 		for node := range w.Nodes {
 			if evidence(node) {
@@ -354,20 +375,27 @@ func (w *world) wrongState(s *state, plan *rollout.Plan, rests bool) string {
 
 // unfinished says what is missing from a set that says that it is done; "": nothing is.
 func (w *world) unfinished(s *state) string {
-	strategy := &w.Specs[s.spec].Strategy
 	for _, node := range w.nodesOf(s) {
 		pods := w.podsOn(s, node)
 		switch {
 		case tainted(node):
+		case len(pods) == 1 && hashOf(pods[0]) != w.hashes[s.spec] && w.mayHold(s, node):
+			// What is held is not the rollout's business, whether it serves or not: the counts and the explanation tell of it.
 		case len(pods) != 1 || !serves(pods[0]):
 			if up(node) && !departs(node) {
 				return fmt.Sprintf("P-A: the state is Running, and %s has no pod that serves", node.Name)
 			}
 		case hashOf(pods[0]) != w.hashes[s.spec]:
-			if strategy.Partition == nil && strategy.NodeSelector == nil && strategy.Type != rollout.OnDelete && !departs(node) {
+			if !departs(node) {
 				return fmt.Sprintf("P-A: the state is Running, and %s has another revision", node.Name)
 			}
 		}
 	}
 	return ""
+}
+
+// mayHold reports whether the user may want the node to keep another revision.
+func (w *world) mayHold(s *state, node *corev1.Node) bool {
+	strategy := &w.Specs[s.spec].Strategy
+	return strategy.Partition != nil || strategy.Type == rollout.OnDelete || w.isUnselected(s, node)
 }

@@ -179,6 +179,13 @@ func (c *clock) age(v reflect.Value, by time.Duration) {
 		case *metav1.Time:
 			object.Time = back(object.Time)
 			return
+		case *metav1.ObjectMeta:
+			if ends := object.DeletionTimestamp; ends != nil && object.DeletionGracePeriodSeconds != nil {
+				// What gets older is the request: its place among other instants must not depend on the grace period.
+				grace := time.Duration(*object.DeletionGracePeriodSeconds) * time.Second
+				defer func() { object.DeletionTimestamp = new(metav1.NewTime(back(ends.Add(-grace)).Add(grace))) }()
+				object.DeletionTimestamp = nil
+			}
 		}
 		for _, field := range v.Fields() {
 			if field.CanSet() {

@@ -159,7 +159,7 @@ func (w *world) begin() (state, error) {
 			return s, err
 		}
 		admit(pod, node.Name, 0)
-		bind(pod, node.Name)
+		bind(pod, node)
 		start(pod)
 		number := w.pods.put(pod)
 		for range 2 { // it gets as old as it may

@@ -94,6 +94,8 @@ type Update struct {
 	notBefore time.Time
 	// started reports whether a kubelet has started a pod of the new revision, unseen whether one may have.
 	started, unseen bool
+	// accused reports whether a tie speaks for the update.
+	accused bool
 	// inHook reports whether a pod is in a hook, or is prepared for its update in place. Then nothing is proven by what ran.
 	inHook bool
 	// news counts the new pods. ranSince is when the last container of the only one started; zero: not all have.
@@ -158,6 +160,10 @@ func (u *Update) Unseen() {
 // says of an earlier one is wrong.
 func (u *Update) NotBefore(at time.Time) { u.notBefore = at }
 
+// Accuse records that the question is whether the update is to blame for the outage, and not whether the node may be left out. What
+// happened in one second is then no evidence against the update, as it is no evidence for it otherwise.
+func (u *Update) Accuse() { u.accused = true }
+
 // SomeBegan reports whether the update of the node has begun, as far as its pods and requests show.
 func (u *Update) SomeBegan() bool { return u.someBegan }
 
@@ -194,8 +200,9 @@ func askedAt(pod *corev1.Pod) time.Time {
 
 // Excuses reports whether the update has not caused the outage of its node (B9): the node went down before its update began, and
 // no kubelet has started the new pod; or, with ProvenAfter, the containers of the node's new pod had all run for so long when it
-// went down, and no pod is in a hook. A node that is not out is not excused.
+// went down, and no pod is in a hook. A node that is not out is not excused. Instants are compared in whole seconds.
 func (o Options) Excuses(out Outage, u *Update) bool {
+	down, began, notBefore := out.Since.Unix(), u.began.Unix(), u.notBefore.Unix()
 	switch {
 	case !out.Out:
 		return false
@@ -203,7 +210,7 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 		return true
 	case out.Since.IsZero():
 		return false
-	case (out.Since.Unix() < u.began.Unix() || out.Since.Unix() < u.notBefore.Unix() && !u.unseen) && !u.started:
+	case (down < began || down < notBefore && !u.unseen || down == began && u.accused) && !u.started:
 		return true
 	default:
 		proven := o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero()

@@ -170,7 +170,8 @@ func (v *verifier) innocence(node *node, givenUp bool) (innocent bool, tie time.
 	if update := v.history.update; update != nil && !unseen { // nothing began before there was a revision
 		first = latest(first, update.CreationTimestamp.Time)
 	}
-	if node.outSince.Unix() < first.Unix() && !started {
+	sameSecond := node.outSince.Unix() == first.Unix() && !givenUp // which is no evidence for anybody
+	if (node.outSince.Unix() < first.Unix() || sameSecond) && !started {
 		return true, tie
 	}
 	options := v.spec.Strategy.Policy.Outages
