@@ -261,6 +261,9 @@ func configurations() []*Configuration {
 	for _, f := range features() {
 		all = append(all, combined(f))
 	}
+	for _, c := range all {
+		c.Order = true
+	}
 	return all
 }
 

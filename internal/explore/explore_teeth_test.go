@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
 )
 
@@ -21,6 +25,10 @@ func as(options ...kit.SpecOption) planner {
 		}
 		return other.Plan(snapshot)
 	}
+}
+
+func staged(stages ...stage.Stage) kit.SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.Policy.Stages = stages }
 }
 
 // spoiled is the right plan, but for what spoil does to it.
@@ -90,6 +98,43 @@ func TestStatementsFindPlantedBugs(t *testing.T) {
 				}
 			}
 		}), "liveness: ", 0},
+		{"opens every part", "stages are not looked at", "stages", as(staged()), "P-C: ", 4},
+		{"does not soak", "the time is not looked at", "stages with soak", as(staged(stage.Stage{Name: "ring", Key: "ring"})), "P-C: ", 8},
+		{"asks for no approval", "approvals are not looked at", "stages with approval", as(staged(stage.Stage{Name: "ring", Key: "ring"})), "P-C: ", 4},
+		{"marks too early", "what is rolled out somewhere is taken for rolled out", "", spoiled(func(p *rollout.Plan) {
+			if p.Status.State == status.Updating && len(p.Creates) > 0 {
+				marked := map[string]string{history.CompletedAnnotation: "2026-01-01T12:00:00Z"}
+				name := "agent-" + p.Status.UpdateRevision
+				p.Revisions = append(p.Revisions, rollout.RevisionAction{Verb: rollout.AnnotateRevision, Name: name, UID: types.UID(name), Annotations: marked})
+			}
+		}), "completed: ", 4},
+		{"blames at once", "whoever does not serve has failed", "failures", spoiled(func(p *rollout.Plan) {
+			for i := range p.Decisions {
+				p.Decisions[i].Failed = p.Decisions[i].Unavailable
+			}
+		}), "P-B: ", 2},
+		{"gives up at once", "failures are not counted", "rollback", spoiled(func(p *rollout.Plan) {
+			if p.Budget.Unavailable > 0 && p.Status.State == status.Updating {
+				failed := map[string]string{history.FailedAnnotation: "2026-01-01T12:00:00Z"}
+				name := "agent-" + p.Status.UpdateRevision
+				p.Revisions = append(p.Revisions, rollout.RevisionAction{Verb: rollout.AnnotateRevision, Name: name, UID: types.UID(name), Annotations: failed})
+			}
+		}), "P-B: the revision is given up", 2},
+		{"asks again", "what was asked for and is not seen is asked for once more", "watch that lags", func(w *world, spec int, s rollout.Snapshot) (rollout.Plan, error) {
+			s.InFlight = rollout.InFlight{}
+			return w.planners[spec].Plan(s)
+		}, "twins: ", 4},
+		{"goes by the order", "the first node in the list goes first", "", func(w *world, spec int, s rollout.Snapshot) (rollout.Plan, error) {
+			plan, err := w.planners[spec].Plan(s)
+			for i := range plan.Deletes {
+				for _, p := range s.Pods {
+					if p.Spec.NodeName == s.Nodes[0].Name && p.DeletionTimestamp == nil {
+						plan.Deletes[i].Pod, plan.Deletes[i].UID, plan.Deletes[i].Node = p.Name, p.UID, s.Nodes[0].Name
+					}
+				}
+			}
+			return plan, err
+		}, "order: ", 2},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			c := small()
@@ -97,8 +142,13 @@ func TestStatementsFindPlantedBugs(t *testing.T) {
 				c = small(featureOf(t, bug.feature))
 			}
 			c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1}
-			if bug.name == "deletes by itself" {
+			switch bug.name {
+			case "deletes by itself":
 				c.Troubles[podDeleted] = 1
+			case "asks again":
+				c.Troubles[watchLags] = 1
+			case "goes by the order":
+				c.Order = true
 			}
 			w, err := newWorld(c)
 			if err != nil {

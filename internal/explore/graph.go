@@ -102,6 +102,9 @@ func (g *graph) visit(at int32) (*finding, error) {
 		}
 	}
 	g.until = append(g.until, int32(len(g.leads)))
+	if wrong := g.w.otherOrder(&s, plan); wrong != "" {
+		return g.found(wrong, at, "step"), nil
+	}
 	if wrong := g.w.wrongState(&s, plan, rests); wrong != "" {
 		f := g.found(wrong, at, "step")
 		f.way = append(f.way, g.explained(plan)...)

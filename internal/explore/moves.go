@@ -259,18 +259,17 @@ func (w *world) podMoves(s *state, number id) []move {
 func (w *world) runningMoves(
 	pod *corev1.Pod, to func(string, bool, func(*corev1.Pod)), trouble func(trouble, string, func(*corev1.Pod)),
 ) {
+	trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
 	ready, open := lifecycle.Ready(pod), kubelet.GatesOpen(pod)
 	switch {
 	case ready && !open:
 		to("unready by a gate", true, func(p *corev1.Pod) { kubelet.Unready(p, now) })
 	case ready:
 		trouble(podUnready, "unready", unready)
-		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
 		trouble(podCrashes, "crash", func(p *corev1.Pod) { kubelet.Crash(p, 0, 1, "Error", now) })
 		trouble(podEvicted, "evict", func(p *corev1.Pod) { kubelet.Evict(p, now) })
 	case !kubelet.ContainersReady(pod) && open:
 		to("ready", true, start)
-		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
 	case !kubelet.ContainersReady(pod):
 		to("started", true, func(p *corev1.Pod) { kubelet.StartContainers(p, nil, nil, now) })
 	case open:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -398,4 +399,26 @@ func (w *world) unfinished(s *state) string {
 func (w *world) mayHold(s *state, node *corev1.Node) bool {
 	strategy := &w.Specs[s.spec].Strategy
 	return strategy.Partition != nil || strategy.Type == rollout.OnDelete || w.isUnselected(s, node)
+}
+
+// otherOrder says what is wrong with a plan of the same objects in another order: it has to be the same; "": nothing is.
+func (w *world) otherOrder(s *state, plan *rollout.Plan) string {
+	if !w.Order {
+		return ""
+	}
+	snapshot := w.snapshot(s)
+	slices.Reverse(snapshot.Nodes)
+	slices.Reverse(snapshot.Pods)
+	slices.Reverse(snapshot.Revisions)
+	other, err := w.plan(w, int(s.spec), snapshot)
+	if err != nil {
+		return fmt.Sprintf("order: with the objects in another order the planner fails: %v", err)
+	}
+	says := func(p *rollout.Plan) [9]any {
+		return [...]any{p.Revisions, p.Patches, p.Deletes, p.Creates, p.Decisions, p.Budget, p.Status, p.Memory, p.NextWake}
+	}
+	if !reflect.DeepEqual(says(plan), says(&other)) {
+		return "order: with the objects in another order the plan is another one"
+	}
+	return ""
 }

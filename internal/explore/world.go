@@ -69,6 +69,8 @@ type Configuration struct {
 	// the update revision has failed.
 	Exempt     int
 	Quarantine bool
+	// Order: each plan is made once more of the same objects in another order.
+	Order bool
 	// Most is at how many states an exploration is cut off.
 	Most int
 }
