@@ -141,7 +141,7 @@ func (r *run) deleteFailed(i int32) {
 		if r.delete(i, j, VerbDelete, ReasonFailed) {
 			r.backoffs.deleted(key)
 			if r.failures != nil || r.rules.Stages.Len() > 0 {
-				r.backoffs.follow(key, p.Object.UID, failure.UnavailableSince(p.Object))
+				r.backoffs.follow(key, p.Object.UID, failure.TroubleSince(r.nodes[i].Object, p.Object))
 			}
 		}
 	}

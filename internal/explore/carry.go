@@ -121,7 +121,7 @@ func (w *world) carry(s *state, plan *rollout.Plan, does func(int) bool) (to sta
 	memory.Conditions = nil // they have times of their own, for people
 	cut := w.memories.put(decode[rollout.Memory](encode(&memory)))
 	to.memory = w.memories.after(cut, &w.clock, 0)
-	w.see(&to, s)
+	w.see(&to, s, plan)
 	return to, nil
 }
 

@@ -34,9 +34,11 @@ type feature struct {
 	troubles
 	exempt     int
 	quarantine bool
-	broken     bool // pods of the second image are never Ready, and a third one mends it
+	third      bool // there is a third image
+	broken     bool // pods of the second image are never Ready
 	staged     bool // the label ring decides about the part of a node
 	blames     bool
+	calm       bool // what happens in any configuration is left out, because there are too many states with it
 }
 
 // troubles are how many of each may come.
@@ -73,7 +75,7 @@ func features() []feature {
 	ten := []time.Duration{10 * time.Second}
 	one := new(intstr.FromInt32(1))
 	each := func(key string) map[string]string {
-		return map[string]string{nodeName(0): key + "=0", nodeName(1): key + "=1"}
+		return map[string]string{nodeName(0): key + "=0", nodeName(1): key + "=1", nodeName(2): key + "=2"}
 	}
 	failures := func(options failure.Options) []kit.SpecOption { return []kit.SpecOption{kit.Failures(options)} }
 	evicted := troubles{podEvicted: 1, late: 1}
@@ -92,7 +94,7 @@ func features() []feature {
 		{name: "frozen", toggles: []toggle{{on: "spec frozen=true", off: "spec frozen=false", option: always(kit.Frozen())}}},
 		{name: "in place", options: []kit.SpecOption{kit.InPlace()}},
 		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDelete(hook), hooked}},
-		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), hooked}},
+		{name: "inPlaceUpdate hook", calm: true, options: []kit.SpecOption{kit.InPlace(), kit.InPlaceUpdate(hook), hooked}},
 		{name: "canary", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual()}, toggles: []toggle{
 			command("validate", func(c *canary.Commands, hash string) { c.Validate = hash }),
 			command("fail", func(c *canary.Commands, hash string) { c.Fail = hash }),
@@ -100,7 +102,7 @@ func features() []feature {
 			command("retry", func(c *canary.Commands, hash string) { c.Retry = hash }),
 		}},
 		{
-			name: "canary by the clock", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryFor(20*time.Second, 10*time.Second)},
+			calm: true, name: "canary by the clock", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryFor(20*time.Second, 10*time.Second)},
 			ages: []time.Duration{10 * time.Second, 20 * time.Second}, troubles: troubles{podCrashes: 1},
 			toggles: []toggle{command("unpause", func(c *canary.Commands, hash string) { c.Unpause = hash })},
 		},
@@ -114,7 +116,7 @@ func features() []feature {
 			labels: each("ring"), staged: true, ages: ten,
 		},
 		{
-			name: "stages of nodes that move", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring"})},
+			calm: true, name: "stages of nodes that move", options: []kit.SpecOption{kit.Stages(stage.Stage{Name: "ring", Key: "ring"})},
 			labels: each("ring"), staged: true, troubles: troubles{nodeRelabelled: 1},
 		},
 		{
@@ -130,24 +132,26 @@ func features() []feature {
 			options: []kit.SpecOption{kit.MaxUnavailable("2"), kit.Domains(domain.Domain{Key: "rack", AtOnce: 1})},
 			labels:  each("rack"),
 		},
-		{name: "outages", options: []kit.SpecOption{kit.MaxExempt("1")}, troubles: troubles{nodeDown: 1}, exempt: 1},
-		{name: "departing", options: []kit.SpecOption{kit.Outages(outage.Options{})}, troubles: troubles{nodeDeparts: 1}},
-		{name: "failures", options: failures(failure.Options{Action: failure.Pause}), troubles: evicted, broken: true, blames: true},
-		{name: "rollback", options: failures(failure.Options{Action: failure.Rollback}), troubles: evicted, broken: true, blames: true},
+		{name: "outages", calm: true, options: []kit.SpecOption{kit.MaxExempt("1")}, troubles: troubles{nodeDown: 1}, exempt: 1},
+		{name: "departing", calm: true, options: []kit.SpecOption{kit.Outages(outage.Options{})}, troubles: troubles{nodeDeparts: 1}},
+		{name: "failures", calm: true, options: failures(failure.Options{Action: failure.Pause}), troubles: evicted, broken: true, blames: true},
+		{name: "rollback", calm: true, options: failures(failure.Options{Action: failure.Rollback}), troubles: evicted, broken: true, blames: true},
 		{
-			name: "restarts", options: failures(failure.Options{Action: failure.Rollback, MaxRestarts: new(int32(1))}),
+			calm: true, name: "restarts", options: failures(failure.Options{Action: failure.Rollback, MaxRestarts: new(int32(1))}),
 			troubles: troubles{podCrashes: 2}, blames: true,
 		},
 		{
-			name: "quarantine", options: failures(failure.Options{MaxFailed: one, Quarantine: one}), troubles: evicted,
+			calm: true, name: "quarantine", options: failures(failure.Options{MaxFailed: one, Quarantine: one}), troubles: evicted,
 			exempt: 1, quarantine: true, blames: true,
 		},
+		{name: "three revisions", calm: true, third: true},
+		{name: "pods that break", calm: true, troubles: troubles{podBreaks: 1}},
 		{name: "broken revision", broken: true},
 		{name: "overrides", toggles: []toggle{{on: "override cpu on node-0", off: "no override", option: always(kit.Override(placement.Override{
 			Name: "more", NodeSelector: metav1.LabelSelector{MatchLabels: map[string]string{"size": "0"}},
 			Containers: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}},
 		}))}}, labels: each("size")},
-		{name: "back-offs", ages: []time.Duration{time.Second, 2 * time.Second}, troubles: troubles{podFails: 3}},
+		{name: "back-offs", calm: true, ages: []time.Duration{time.Second, 2 * time.Second}, troubles: troubles{podFails: 3}},
 		{name: "watch that lags", troubles: troubles{watchLags: 2}},
 		{name: "late kubelets", troubles: troubles{late: 1}},
 		{name: "holdRevision", options: []kit.SpecOption{kit.HoldRevision()}},
@@ -159,7 +163,7 @@ func features() []feature {
 func combined(of ...feature) *Configuration { return onNodes(2, of...) }
 
 func onNodes(nodes int, of ...feature) *Configuration {
-	c := &Configuration{Nodes: nodes, MaxDown: 1, Most: 2_000_000, Ages: []time.Duration{0}, Images: []string{"agent:v1", "agent:v2"}}
+	c := &Configuration{Nodes: nodes, MaxDown: 1, Most: 4_000_000, Ages: []time.Duration{0}, Images: []string{"agent:v1", "agent:v2"}}
 	c.Troubles = [kindsOfTrouble]int8{userChanges: 2, podFails: 1, podUnready: 1, partly: 1, memoryLost: 1}
 	var names []string
 	var options []kit.SpecOption
@@ -174,8 +178,11 @@ func onNodes(nodes int, of ...feature) *Configuration {
 		}
 		c.Quarantine = c.Quarantine || f.quarantine
 		c.Blame = c.Blame || f.blames
+		if f.third || f.broken { // what is broken a third one mends
+			c.Images = []string{"agent:v1", "agent:v2", "agent:v3"}
+		}
 		if f.broken {
-			c.Broken, c.Images = c.Images[1], []string{"agent:v1", "agent:v2", "agent:v3"}
+			c.Broken = c.Images[1]
 		}
 		if f.staged {
 			c.Ring = "ring"
@@ -259,7 +266,11 @@ func (c *Configuration) addSpecs(options []kit.SpecOption, toggles []toggle) {
 func configurations() []*Configuration {
 	all := []*Configuration{combined()}
 	for _, f := range features() {
-		all = append(all, combined(f))
+		c := combined(f)
+		if f.calm {
+			c.calm()
+		}
+		all = append(all, c)
 	}
 	for _, c := range all {
 		c.Order = true
@@ -287,30 +298,33 @@ func more() []*Configuration {
 	for _, f := range features() {
 		by[f.name] = f
 	}
+	by["canary on ring 1"] = feature{
+		name: "canary on ring 1", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual(), kit.CanaryOn("ring", "1")},
+		toggles: []toggle{command("validate", func(c *canary.Commands, hash string) { c.Validate = hash })},
+	}
 	var all []*Configuration
-	for _, names := range [][]string{
-		{"maxSurge", "preDelete hook", "quarantine"},
-		{"stages with soak", "canary by the clock", "broken revision"},
-		{"stages with approval", "rollback", "outages"},
-		{"in place", "inPlaceUpdate hook", "watch that lags"},
-	} {
+	add := func(nodes int, names ...string) {
 		var of []feature
 		for _, name := range names {
 			of = append(of, by[name])
 		}
-		c := combined(of...)
+		c := onNodes(nodes, of...)
 		c.calm()
 		all = append(all, c)
 	}
-	for _, name := range []string{"", "maxSurge", "partition", "stages", "broken revision"} {
-		var of []feature
-		if name != "" {
-			of = append(of, by[name])
-		}
-		c := onNodes(3, of...)
-		c.calm()
-		all = append(all, c)
-	}
+	add(2, "maxSurge", "preDelete hook", "quarantine")
+	add(2, "maxSurge", "preDelete hook", "three revisions", "pods that break")
+	add(2, "stages", "outages", "pods that break")
+	add(2, "maxSurge", "preDelete hook", "broken revision")
+	add(2, "stages with soak", "canary by the clock", "broken revision")
+	add(2, "stages with approval", "rollback", "outages")
+	add(2, "in place", "inPlaceUpdate hook", "watch that lags")
+	add(3)
+	add(3, "maxSurge")
+	add(3, "partition")
+	add(3, "stages")
+	add(3, "broken revision")
+	add(3, "stages with soak", "canary on ring 1")
 	return all
 }
 

@@ -21,7 +21,7 @@ func main() {
 	parallel := flag.Int("parallel", runtime.NumCPU(), "how many explorations at a time")
 	write := flag.String("write", "", "write the table of what was explored into this document")
 	flag.Parse()
-	list, table := configurations(), "explore"
+	list, table := slices.Concat(configurations(), more()), "explore"
 	if *inPairs {
 		list, table = pairs(), "explore pairs"
 	}

@@ -56,6 +56,11 @@ func notice(pod *corev1.Pod) {
 	}
 }
 
+func fail(pod *corev1.Pod) {
+	notice(pod)
+	kubelet.Fail(pod, now)
+}
+
 func startBroken(pod *corev1.Pod) {
 	notice(pod)
 	kubelet.StartContainers(pod, nil, nil, now)
@@ -134,7 +139,7 @@ func (w *world) worldMoves(s *state) []move {
 		if may {
 			to.spec = int8(c.to)
 			if w.images[c.from] != w.images[c.to] {
-				to.past.done, to.past.soaked = 0, 0 // of an earlier attempt nothing counts
+				to.past.forgetParts() // of an earlier attempt nothing counts
 			}
 			add(c.name, c.fair, to)
 		}
@@ -215,7 +220,7 @@ func (w *world) podMoves(s *state, number id) []move {
 	if asked, _ := kubelet.Asked(pod, w.Specs[s.spec].Lifecycle); asked {
 		to("hook", true, func(p *corev1.Pod) { kubelet.SeeTo(p, w.Specs[s.spec].Lifecycle, now) })
 	}
-	broken := w.Broken != "" && pod.Spec.Containers[0].Image == w.Broken
+	broken := w.Broken != "" && pod.Spec.Containers[0].Image == w.Broken || pod.Annotations[breaksKey] != ""
 	if pod.DeletionTimestamp == nil && s.troubles[podDeleted] > 0 {
 		if marked := apiserver.Delete(pod, now); marked != nil {
 			trouble(podDeleted, "pod delete", func(p *corev1.Pod) { *p = *marked.DeepCopy() })
@@ -243,10 +248,10 @@ func (w *world) podMoves(s *state, number id) []move {
 			to("start and is not ready", true, startBroken)
 			w.hurt(&moves[len(moves)-1].to, node, pod, false)
 		}
-		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
+		trouble(podFails, "fail", fail)
 	case pod.Status.Phase == corev1.PodPending:
 		to("ready", true, start)
-		trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
+		trouble(podFails, "fail", fail)
 	case outdatedContainer(pod):
 		to("restart", true, func(p *corev1.Pod) { kubelet.RestartContainer(p, 0, nil, now) })
 	default:
@@ -259,13 +264,17 @@ func (w *world) podMoves(s *state, number id) []move {
 func (w *world) runningMoves(
 	pod *corev1.Pod, to func(string, bool, func(*corev1.Pod)), trouble func(trouble, string, func(*corev1.Pod)),
 ) {
-	trouble(podFails, "fail", func(p *corev1.Pod) { kubelet.Fail(p, now) })
+	trouble(podFails, "fail", fail)
 	ready, open := lifecycle.Ready(pod), kubelet.GatesOpen(pod)
 	switch {
 	case ready && !open:
 		to("unready by a gate", true, func(p *corev1.Pod) { kubelet.Unready(p, now) })
 	case ready:
 		trouble(podUnready, "unready", unready)
+		trouble(podBreaks, "break", func(p *corev1.Pod) {
+			kit.PodAnnotation(breaksKey, "on")(p)
+			unready(p)
+		})
 		trouble(podCrashes, "crash", func(p *corev1.Pod) { kubelet.Crash(p, 0, 1, "Error", now) })
 		trouble(podEvicted, "evict", func(p *corev1.Pod) { kubelet.Evict(p, now) })
 	case !kubelet.ContainersReady(pod) && open:
@@ -302,6 +311,9 @@ type nodeMove struct {
 	back    bool
 	change  func(*corev1.Node) (*corev1.Node, bool)
 }
+
+// breaksKey is on pods that will never be Ready again.
+const breaksKey = "example.com/breaks"
 
 const taintKey = "example.com/no"
 

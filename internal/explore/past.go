@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
 const (
@@ -64,6 +66,16 @@ func (p *past) rename(by *permutation) past {
 	return to
 }
 
+// forgetParts forgets which parts are done.
+func (p *past) forgetParts() {
+	for part := range fleet {
+		for image := range mostImages {
+			p.done.remove(part, image)
+			p.soaked.remove(part, image)
+		}
+	}
+}
+
 // imageOf is the image of a pod, by its number.
 func (w *world) imageOf(p *corev1.Pod) int { return slices.Index(w.Images, p.Spec.Containers[0].Image) }
 
@@ -95,14 +107,14 @@ func (w *world) hurt(s *state, node *corev1.Node, pod *corev1.Pod, fell bool) {
 	}
 }
 
-// hurtOn writes down that the pods that a node's kubelet has started are in trouble, because the node is down. So is the update that
-// an old pod makes room for.
+// hurtOn writes down that the pods that are to run on a node are in trouble, because the node is down. So is the update that an old
+// pod makes room for.
 func (w *world) hurtOn(s *state, node *corev1.Node) {
 	for _, p := range w.podsOn(s, node) {
 		switch {
 		case p.DeletionTimestamp != nil && w.Blame:
 			s.past.hurt.add(placeOf(node), w.images[s.spec])
-		case live(p) && p.Status.StartTime != nil:
+		case live(p):
 			w.hurt(s, node, p, false)
 		}
 	}
@@ -132,13 +144,14 @@ func (w *world) pass(s *state, by time.Duration) {
 }
 
 // see writes down what the controller sees in a state: that the fleet has the image, and which parts are done, each in its turn.
-func (w *world) see(to, from *state) {
+// While a trial decides, no part has its turn.
+func (w *world) see(to, from *state, plan *rollout.Plan) {
 	w.remember(to)
 	image := w.images[to.spec]
 	if w.lacking(from, image) == "" {
 		to.past.done.add(fleet, image)
 	}
-	if w.Ring == "" {
+	if w.Ring == "" || plan.Canary.Phase != canary.Idle {
 		return
 	}
 	for part := range w.Nodes {

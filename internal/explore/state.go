@@ -7,7 +7,7 @@ import (
 
 const (
 	mostNodes     = 3
-	mostPods      = 9
+	mostPods      = 12
 	mostRevisions = 3
 	nothing       = -1
 )

@@ -382,6 +382,8 @@ func (w *world) unfinished(s *state) string {
 		case tainted(node):
 		case len(pods) == 1 && hashOf(pods[0]) != w.hashes[s.spec] && w.mayHold(s, node):
 			// What is held is not the rollout's business, whether it serves or not: the counts and the explanation tell of it.
+		case len(pods) > 0 && s.past.done.has(fleet, w.images[s.spec]):
+			// The rollout was seen to be complete, and stays so: the counts tell of a pod that breaks later.
 		case len(pods) != 1 || !serves(pods[0]):
 			if up(node) && !departs(node) {
 				return fmt.Sprintf("P-A: the state is Running, and %s has no pod that serves", node.Name)

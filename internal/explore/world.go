@@ -20,6 +20,7 @@ type trouble uint8
 const (
 	podFails trouble = iota
 	podUnready
+	podBreaks // it is not Ready, and stays so
 	podCrashes
 	podEvicted
 	podDeleted // by a user
