@@ -193,7 +193,7 @@ soak: ## have the judge watch random worlds for SOAK_TIME (2m), or SOAK_WORLDS o
 # Every state of small clusters, with the real planner. A finding comes with the shortest way to it.
 .PHONY: explore
 explore: ## visit every state of small clusters, one configuration for each feature; ONLY=surge: some; PAIRS=1: each two features, which takes an hour; MOST=100000: cut off there; WRITE=1: the table into the document
-	$(GO) run ./internal/explore $(if $(PAIRS),-pairs) $(if $(ONLY),-only '$(ONLY)') $(if $(MOST),-most $(MOST)) $(if $(WRITE),-write docs/what-is-proved.md)
+	$(GO) run ./internal/explore $(if $(PAIRS),-pairs) $(if $(ONLY),-only '$(ONLY)') $(if $(MOST),-most $(MOST)) $(if $(WRITE),-write $(if $(PAIRS),docs/explored-pairs.md,docs/what-is-proved.md))
 
 .PHONY: bench
 bench: ## run the benchmarks BENCH (.) of PKG COUNT (6) times into OUT; with BASE=file compare with an earlier OUT

@@ -184,6 +184,25 @@ func TestStartedSince(t *testing.T) {
 		if got := failure.StartedSince(tt.node, tt.pod); !got.Equal(tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
+		trouble := noon.Add(-time.Hour) // since it was created, but for the time that its node was down
+		if !tt.want.IsZero() {
+			trouble = tt.want
+		}
+		if got := failure.TroubleSince(tt.node, tt.pod); !got.Equal(trouble) {
+			t.Errorf("%s: in trouble since %v, want %v", name, got, trouble)
+		}
+	}
+}
+
+func TestTroubleSince(t *testing.T) {
+	back := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Hour)},
+	}}}
+	young := pod(time.Minute, func(p *corev1.Pod) { p.Status.StartTime = nil })
+	for name, node := range map[string]*corev1.Node{"the pod came after the node": back, "no node": nil} {
+		if got, want := failure.TroubleSince(node, young), noon.Add(-time.Minute); !got.Equal(want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }
 

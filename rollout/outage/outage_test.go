@@ -81,6 +81,8 @@ func requested(u *outage.Update) { u.Requested(noon()) }
 
 func unseen(u *outage.Update) { u.Unseen() }
 
+func accused(u *outage.Update) { u.Accuse() }
+
 // updateOf is what the calls make of an update.
 func updateOf(changes ...change) *outage.Update {
 	var u outage.Update
@@ -152,6 +154,10 @@ func TestExcuses(t *testing.T) {
 		{name: "not begun, unknown", why: "B9: there is no b", out: unknown, update: updateOf(outdated()), want: true},
 		{name: "down before", why: "B9: t < b", out: outFor(hour + second), update: updateOf(fresh()), want: true},
 		{name: "a tie", why: "B9: no evidence", out: outFor(hour), update: updateOf(fresh())},
+		{name: "a tie, and accused", why: "P-B: no evidence against the update either", out: outFor(hour), update: updateOf(fresh(), accused), want: true},
+		{name: "a tie, accused and started", why: "B9: a kubelet has run it", out: outFor(hour), update: updateOf(fresh(noticed), accused)},
+		{name: "down after, and accused", why: "B9: the update may have done it", out: outFor(hour - second), update: updateOf(fresh(), accused)},
+		{name: "down before, and accused", why: "B9: t < b", out: outFor(hour + second), update: updateOf(fresh(), accused), want: true},
 		{name: "a tie but for a part of a second", why: "B9: whole seconds", out: outFor(hour), update: updateOf(fresh(created(hour - second/2)))},
 		{name: "down after", why: "B9: the update may have done it", out: outFor(hour - second), update: updateOf(fresh())},
 		{name: "unknown", why: "B9: no evidence", out: unknown, update: updateOf(fresh())},
