@@ -27,10 +27,11 @@ type Patch struct {
 // in-place update that may proceed is not among the patches: it goes with the spec patch, by [Transition.Metadata].
 //
 // There are two exceptions, in which a pod gets its state alone, and the condition by the next step. One that enters
-// PreparingDelete or PreparingUpdate may become ready by the same step, because another hook marked it. In the other order it would
-// be ready for a moment without a sign of what is planned for it, and a caller that stops there may then find that a ready pod is
-// not to be touched. And one whose deletion is taken back may become not ready by the same step, because it waits for PreNormal. In
-// the other order it would be leaving still, and not ready, so that a caller that stops there may then choose another pod to stay.
+// PreparingDelete or PreparingUpdate may become ready by the same step, because another hook marked it. In the other order it
+// would be ready for a moment without a sign of what is planned for it, and a caller that stops there may then find that a ready
+// pod is not to be touched. And one whose deletion is taken back may become not ready by the same step, because it waits for
+// PreNormal. In the other order it would be leaving still, and not ready, so that a caller that stops there may then choose
+// another pod to stay.
 func (t Transition) Patches(pod *corev1.Pod, now time.Time) []Patch {
 	if pod == nil {
 		return nil

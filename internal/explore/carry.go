@@ -139,7 +139,8 @@ func (w *world) patch(s *state, patch *rollout.Patch) error {
 	if number == nothing {
 		return nil
 	}
-	if s.behind && !slices.Contains(w.views.list[s.seen].pods[:], number) && bytes.Contains(patch.Data, []byte(`"resourceVersion"`)) {
+	isStale := s.behind && !slices.Contains(w.views.list[s.seen].pods[:], number)
+	if isStale && bytes.Contains(patch.Data, []byte(`"resourceVersion"`)) {
 		return nil // it is for the version that the controller saw
 	}
 	key := podMove{number, "patch " + patch.Subresource + string(patch.Data)}

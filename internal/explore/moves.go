@@ -329,7 +329,8 @@ func (w *world) nodeMoves(i int) []nodeMove {
 		}}
 	}
 	other := map[string]string{"0": "1", "1": "0"}[own]
-	return append(slices.Clip(troubleOfNodes), move("label "+w.Ring+"="+other, false, own, other), move("label "+w.Ring+"="+own, true, other, own))
+	there, back := move("label "+w.Ring+"="+other, false, own, other), move("label "+w.Ring+"="+own, true, other, own)
+	return append(slices.Clip(troubleOfNodes), there, back)
 }
 
 var troubleOfNodes = []nodeMove{

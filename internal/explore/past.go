@@ -18,13 +18,13 @@ const (
 	fleet = mostNodes
 )
 
-// past is what statements have to know of how a state came about. Each set holds pairs of a node and an image, or of a part and an
-// image; what a configuration does not ask for stays empty, so that it makes no states.
+// past is what statements have to know of how a state came about. Each set holds pairs of a node and an image, or of a part and
+// an image; what a configuration does not ask for stays empty, so that it makes no states.
 type past struct {
 	// ran: a pod of the image was on the node.
 	ran set
-	// hurt: a pod of the image was in trouble on the node, and has not served there since then for as long as a deadline; overdue:
-	// it was so for as long as a deadline.
+	// hurt: a pod of the image was in trouble on the node, and has not served there since then for as long as a deadline;
+	// overdue: it was so for as long as a deadline.
 	hurt, overdue set
 	// falls counts the times that containers ended on a node, by image.
 	falls [mostNodes][mostImages]int8
@@ -107,8 +107,8 @@ func (w *world) hurt(s *state, node *corev1.Node, pod *corev1.Pod, fell bool) {
 	}
 }
 
-// hurtOn writes down that the pods that are to run on a node are in trouble, because the node is down. So is the update that an old
-// pod makes room for.
+// hurtOn writes down that the pods that are to run on a node are in trouble, because the node is down. So is the update that an
+// old pod makes room for.
 func (w *world) hurtOn(s *state, node *corev1.Node) {
 	for _, p := range w.podsOn(s, node) {
 		switch {
@@ -193,8 +193,8 @@ func (w *world) hasPart(s *state, part int) bool {
 	return slices.ContainsFunc(w.nodesOf(s), func(n *corev1.Node) bool { return w.partOf(n) == part })
 }
 
-// lacking names a node on which the image should serve, and does not: "" if there is none. Those that are held or left out need not
-// have it.
+// lacking names a node on which the image should serve, and does not: "" if there is none. Those that are held or left out need
+// not have it.
 func (w *world) lacking(s *state, image int) string {
 	out := 0
 	for _, n := range w.nodesOf(s) {

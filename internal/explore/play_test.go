@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the planner says into the ways of testdata")
 
-// TestWays plays what explorations have found before, and sees to it that every statement holds on the way and that the planner says
-// there what it should.
+// TestWays plays what explorations have found before, and sees to it that every statement holds on the way and that the planner
+// says there what it should.
 func TestWays(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

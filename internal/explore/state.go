@@ -12,8 +12,8 @@ const (
 	nothing       = -1
 )
 
-// view is what there is in a cluster. Objects are numbers of the stores; nothing fills the rest of a list, which is ascending but for
-// the nodes.
+// view is what there is in a cluster. Objects are numbers of the stores; nothing fills the rest of a list, which is ascending
+// but for the nodes.
 type view struct {
 	nodes     [mostNodes]id
 	pods      [mostPods]id
@@ -27,8 +27,8 @@ type state struct {
 	troubles [kindsOfTrouble]int8 // how many of them may still come
 	memory   id
 	past     past
-	// While the watch is behind, the controller sees an older view, and what it has asked for since then is in flight. Else both are
-	// zero.
+	// While the watch is behind, the controller sees an older view, and what it has asked for since then is in flight. Else
+	// both are zero.
 	behind   bool
 	seen     int32 // the view, by its number
 	inFlight id

@@ -123,9 +123,9 @@ func (w *world) twins(from *state, m *move) string {
 	return ""
 }
 
-// surge: a pod is put beside one that serves on no more nodes than may be. Where both serve, the old one only has to go. Where the
-// old one waits for its hook to let it go, the surge there was over once, and a new pod that was lost is replaced at once, as beside
-// any pod on its way out.
+// surge: a pod is put beside one that serves on no more nodes than may be. Where both serve, the old one only has to go. Where
+// the old one waits for its hook to let it go, the surge there was over once, and a new pod that was lost is replaced at once,
+// as beside any pod on its way out.
 func (w *world) surge(from *state, m *move) string {
 	beside, more := 0, false
 	for _, node := range w.nodesOf(&m.to) {
@@ -238,8 +238,8 @@ func (w *world) remains(from *state, m *move) string {
 	return ""
 }
 
-// gates: P-C and P-E. A node comes to a revision that was not completed only if each part before its own was seen done before, has
-// soaked, and its own is approved; or if it has run that revision, or is one of its canaries.
+// gates: P-C and P-E. A node comes to a revision that was not completed only if each part before its own was seen done before,
+// has soaked, and its own is approved; or if it has run that revision, or is one of its canaries.
 func (w *world) gates(from *state, m *move) string {
 	if w.Ring == "" || w.Specs[from.spec].Strategy.Type == rollout.OnDelete { // which uses no policies
 		return ""
@@ -264,7 +264,8 @@ func (w *world) gates(from *state, m *move) string {
 		part := w.partOf(node)
 		for i := range part {
 			if w.hasPart(from, i) && !m.to.past.soaked.has(i, image) {
-				return fmt.Sprintf("P-C: %s comes to %s, and part %d before it was not seen done, or has not soaked", node.Name, revision, i)
+				return fmt.Sprintf("P-C: %s comes to %s, and part %d before it was not seen done, or has not soaked",
+					node.Name, revision, i)
 			}
 		}
 		if policy.Stages[0].Approval && len(policy.Approved) == 0 {
@@ -300,7 +301,8 @@ func (w *world) isCompleted(s *state, revision string) bool {
 	})
 }
 
-// completed: a revision is marked completed when it was seen on every node that may run it, but for those that are left out or held.
+// completed: a revision is marked completed when it was seen on every node that may run it, but for those that are left out or
+// held.
 func (w *world) completed(from *state, m *move) string {
 	revision := w.hashes[from.spec]
 	if w.isCompleted(from, revision) || !w.isCompleted(&m.to, revision) {
@@ -312,13 +314,15 @@ func (w *world) completed(from *state, m *move) string {
 		inTurn = inTurn && (m.to.past.done.has(part, image) || !w.hasPart(from, part))
 	}
 	if !inTurn && !m.to.past.done.has(fleet, image) {
-		return fmt.Sprintf("completed: revision %s is marked, and was never seen to serve on %s", revision, w.lacking(from, image))
+		lacks := w.lacking(from, image)
+		return fmt.Sprintf("completed: revision %s is marked, and was never seen to serve on %s", revision, lacks)
 	}
 	return ""
 }
 
-// blame: P-B. A node is said to have failed only if a pod of what is rolled out was in trouble there, and did not serve for as long
-// as the deadline, or its containers ended more often than they may. So is a revision that is given up, on more nodes than may be.
+// blame: P-B. A node is said to have failed only if a pod of what is rolled out was in trouble there, and did not serve for as
+// long as the deadline, or its containers ended more often than they may. So is a revision that is given up, on more nodes than
+// may be.
 func (w *world) blame(s *state, m *move) string {
 	if !w.Blame || m.plan == nil {
 		return ""
@@ -334,7 +338,8 @@ func (w *world) blame(s *state, m *move) string {
 	}
 	for i := range m.plan.Decisions {
 		if d := &m.plan.Decisions[i]; d.Failed && !evidence(int(d.Node[len(d.Node)-1]-'0')) {
-			return fmt.Sprintf("P-B: %s is said to have failed, and nothing there was in trouble for as long as the deadline", d.Node)
+			return fmt.Sprintf("P-B: %s is said to have failed, and nothing there was in trouble for as long as the deadline",
+				d.Node)
 		}
 	}
 	if marks(m.plan, history.FailedAnnotation) && w.Specs[s.spec].Strategy.Canary == nil {

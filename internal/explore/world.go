@@ -57,8 +57,8 @@ type Configuration struct {
 	// Images of the specs, by their order. Pods of Broken run and are never Ready.
 	Images []string
 	Broken string
-	// Labels of nodes, by their order. Nil: none, so that the nodes are alike. Ring is the key of the label that decides about the
-	// part of a node, whose values are numbers; "": there are no stages.
+	// Labels of nodes, by their order. Nil: none, so that the nodes are alike. Ring is the key of the label that decides
+	// about the part of a node, whose values are numbers; "": there are no stages.
 	Labels []map[string]string
 	Ring   string
 	// Blame: the past of pods is kept for who may be blamed.
@@ -115,7 +115,8 @@ type creation struct {
 
 func newWorld(c *Configuration) (*world, error) {
 	w := &world{
-		Configuration: c, stores: newStores(), views: views{numbers: map[view]int32{}}, clock: clock{ages: c.Ages}, permutations: permutations(c.Nodes),
+		Configuration: c, stores: newStores(), views: views{numbers: map[view]int32{}},
+		clock: clock{ages: c.Ages}, permutations: permutations(c.Nodes),
 		moved: map[podMove]id{}, edits: map[nodeEdit]id{}, created: map[creation]id{},
 		plan: func(w *world, spec int, snapshot rollout.Snapshot) (rollout.Plan, error) {
 			return w.planners[spec].Plan(snapshot)

@@ -151,8 +151,9 @@ func StartedSince(node *corev1.Node, pod *corev1.Pod) time.Time {
 	return back
 }
 
-// TroubleSince returns since when a pod that is not available is in trouble that its revision may be blamed for: [UnavailableSince],
-// but not while its node was down and its kubelet had not started it ([StartedSince]). A nil node was not down.
+// TroubleSince returns since when a pod that is not available is in trouble that its revision may be blamed for:
+// [UnavailableSince], but not while its node was down and its kubelet had not started it ([StartedSince]). A nil node was not
+// down.
 func TroubleSince(node *corev1.Node, pod *corev1.Pod) time.Time {
 	since := UnavailableSince(pod)
 	if node == nil {

@@ -160,8 +160,8 @@ func (u *Update) Unseen() {
 // says of an earlier one is wrong.
 func (u *Update) NotBefore(at time.Time) { u.notBefore = at }
 
-// Accuse records that the question is whether the update is to blame for the outage, and not whether the node may be left out. What
-// happened in one second is then no evidence against the update, as it is no evidence for it otherwise.
+// Accuse records that the question is whether the update is to blame for the outage, and not whether the node may be left out.
+// What happened in one second is then no evidence against the update, as it is no evidence for it otherwise.
 func (u *Update) Accuse() { u.accused = true }
 
 // SomeBegan reports whether the update of the node has begun, as far as its pods and requests show.
