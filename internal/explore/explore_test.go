@@ -19,8 +19,11 @@ func TestSmallWorlds(t *testing.T) {
 	var departs []feature // a pod that fails in its hook on a node that departs is not on its way
 	for _, f := range features() {
 		switch f.name {
-		case "maxSurge", "partition", "preDelete hook", "paused":
+		case "maxSurge", "partition", "preDelete hook", "paused", "stages":
 			list = append(list, small(f))
+		case "watch that lags":
+			list = append(list, small(f))
+			list[len(list)-1].Troubles[watchLags] = 1
 		case "inPlaceUpdate hook", "departing":
 			departs = append(departs, f)
 		}
@@ -95,5 +98,34 @@ func TestNodesThatAreAlikeAreOne(t *testing.T) {
 	}
 	if w.key(&left) == w.key(&s) {
 		t.Error("a pod that is not Ready makes no difference")
+	}
+}
+
+// TestPastIsRenamed: what is remembered of nodes goes with them, and what is remembered of parts stays.
+func TestPastIsRenamed(t *testing.T) {
+	swap := permutations(2)[1]
+	var before, want past
+	before.ran.add(0, 1)
+	want.ran.add(1, 1)
+	before.hurt.add(1, 0)
+	want.hurt.add(0, 0)
+	before.overdue.add(0, 2)
+	want.overdue.add(1, 2)
+	before.falls[1][2] = 3
+	want.falls[0][2] = 3
+	before.done.add(1, 1)
+	want.done.add(1, 1)
+	before.soaked.add(0, 1)
+	want.soaked.add(0, 1)
+	got := before.rename(swap)
+	if got != want {
+		t.Errorf("%+v is %+v, want %+v", before, got, want)
+	}
+	if back := got.rename(swap); back != before || before.compare(&back) != 0 || before.compare(&got) == 0 {
+		t.Errorf("%+v is not what it was: %+v", before, back)
+	}
+	before.done.add(fleet, 1)
+	if before.forgetParts(); before.done.has(1, 1) || before.soaked.has(0, 1) || !before.done.has(fleet, 1) {
+		t.Errorf("of the parts %b are done and %b soaked", before.done, before.soaked)
 	}
 }
