@@ -117,13 +117,13 @@ func strategies() []feature {
 
 // policies are those for fleets.
 func policies() []feature {
-	evicted := troubles{podEvicted: 1, late: 1}
+	tardy := troubles{late: 1} // a deadline passes although pods could have come up
 	staged := func(name string, of stage.Stage) feature {
 		of.Name, of.Key = "ring", "ring"
 		return feature{name: name, options: []kit.SpecOption{kit.Stages(of)}, labels: each("ring"), staged: true}
 	}
 	failing := func(name string, options failure.Options) feature {
-		return feature{name: name, options: []kit.SpecOption{kit.Failures(options)}, troubles: evicted, blames: true, calm: true}
+		return feature{name: name, options: []kit.SpecOption{kit.Failures(options)}, troubles: tardy, blames: true, calm: true}
 	}
 	soak := staged("stages with soak", stage.Stage{Soak: 10 * time.Second})
 	soak.ages = ten

@@ -202,7 +202,8 @@ func (w *world) lacking(s *state, image int) string {
 			continue
 		}
 		pods := w.podsOn(s, n)
-		begun := slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return w.imageOf(p) == image })
+		begun := s.past.overdue.has(placeOf(n), image) ||
+			slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return w.imageOf(p) == image })
 		if out++; !begun && slices.ContainsFunc(pods, serves) || out > w.Exempt {
 			return n.Name
 		}
