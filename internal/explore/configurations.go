@@ -163,7 +163,7 @@ func more() []*Configuration {
 		}
 		c := onNodes(nodes, of...)
 		c.calm()
-		c.Most = 2_000_000
+		c.Most = 1_000_000
 		all = append(all, c)
 	}
 	add(2, "maxSurge", "preDelete hook", "quarantine")
