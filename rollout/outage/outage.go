@@ -202,7 +202,10 @@ func askedAt(pod *corev1.Pod) time.Time {
 // no kubelet has started the new pod; or, with ProvenAfter, the containers of the node's new pod had all run for so long when it
 // went down, and no pod is in a hook. A node that is not out is not excused. Instants are compared in whole seconds.
 func (o Options) Excuses(out Outage, u *Update) bool {
-	down, began, notBefore := out.Since.Unix(), u.began.Unix(), u.notBefore.Unix()
+	down, began := out.Since.Unix(), u.began.Unix()
+	if !u.unseen {
+		began = max(began, u.notBefore.Unix())
+	}
 	switch {
 	case !out.Out:
 		return false
@@ -210,7 +213,7 @@ func (o Options) Excuses(out Outage, u *Update) bool {
 		return true
 	case out.Since.IsZero():
 		return false
-	case (down < began || down < notBefore && !u.unseen || down == began && u.accused) && !u.started:
+	case (down < began || down == began && u.accused) && !u.started:
 		return true
 	default:
 		proven := o.ProvenAfter > 0 && u.news == 1 && !u.inHook && !u.ranSince.IsZero()
