@@ -105,8 +105,8 @@ func TestNodesThatAreAlikeAreOne(t *testing.T) {
 func TestPastIsRenamed(t *testing.T) {
 	swap := permutations(2)[1]
 	var before, want past
-	before.ran.add(0, 1)
-	want.ran.add(1, 1)
+	before.came.add(0, 1)
+	want.came.add(1, 1)
 	before.hurt.add(1, 0)
 	want.hurt.add(0, 0)
 	before.overdue.add(0, 2)

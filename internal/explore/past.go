@@ -21,8 +21,8 @@ const (
 // past is what statements have to know of how a state came about. Each set holds pairs of a node and an image, or of a part and
 // an image; what a configuration does not ask for stays empty, so that it makes no states.
 type past struct {
-	// ran: a pod of the image was on the node.
-	ran set
+	// came: a pod of the image was on the node.
+	came set
 	// hurt: a pod of the image was in trouble on the node, and has not served there since then for as long as a deadline;
 	// overdue: it was so for as long as a deadline.
 	hurt, overdue set
@@ -51,7 +51,7 @@ func (s set) renamed(p *permutation) (to set) {
 }
 
 func (p *past) compare(other *past) int {
-	return cmp.Or(cmp.Compare(p.ran, other.ran), cmp.Compare(p.hurt, other.hurt), cmp.Compare(p.overdue, other.overdue),
+	return cmp.Or(cmp.Compare(p.came, other.came), cmp.Compare(p.hurt, other.hurt), cmp.Compare(p.overdue, other.overdue),
 		slices.CompareFunc(p.falls[:], other.falls[:], func(a, b [mostImages]int8) int { return slices.Compare(a[:], b[:]) }),
 		cmp.Compare(p.done, other.done), cmp.Compare(p.soaked, other.soaked))
 }
@@ -59,7 +59,7 @@ func (p *past) compare(other *past) int {
 // rename: nodes that are alike are in no parts.
 func (p *past) rename(by *permutation) past {
 	to := *p
-	to.ran, to.hurt, to.overdue = p.ran.renamed(by), p.hurt.renamed(by), p.overdue.renamed(by)
+	to.came, to.hurt, to.overdue = p.came.renamed(by), p.hurt.renamed(by), p.overdue.renamed(by)
 	for place, other := range by.of {
 		to.falls[other] = p.falls[place]
 	}
@@ -91,7 +91,7 @@ func (w *world) remember(s *state) {
 		return
 	}
 	for _, p := range w.podsOf(&s.view) {
-		s.past.ran.add(placeOf(w.nodeOf(s, p)), w.imageOf(p))
+		s.past.came.add(placeOf(w.nodeOf(s, p)), w.imageOf(p))
 	}
 }
 

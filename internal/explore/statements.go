@@ -127,7 +127,7 @@ func (w *world) twins(from *state, m *move) string {
 // the old one waits for its hook to let it go, the surge there was over once, and a new pod that was lost is replaced at once,
 // as beside any pod on its way out.
 func (w *world) surge(from *state, m *move) string {
-	beside, more := 0, false
+	beside, exempt, more := 0, 0, false
 	for _, node := range w.nodesOf(&m.to) {
 		pods := slices.DeleteFunc(w.podsOn(&m.to, node), func(p *corev1.Pod) bool { return !live(p) })
 		comes := func(p *corev1.Pod) bool { return hashOf(p) == w.hashes[from.spec] && !serves(p) }
@@ -135,12 +135,16 @@ func (w *world) surge(from *state, m *move) string {
 			return hashOf(p) != w.hashes[from.spec] && serves(p) && lifecycle.StateOf(p) != lifecycle.PreparingDelete
 		}
 		if slices.ContainsFunc(pods, comes) && slices.ContainsFunc(pods, goes) && w.isKnown(from, node) {
+			if out := !up(node) || from.past.overdue.has(placeOf(node), w.images[from.spec]); out && exempt < w.Exempt {
+				exempt++
+				continue
+			}
 			beside++
 			more = more || len(w.podsOn(from, node)) < len(w.podsOn(&m.to, node))
 		}
 	}
-	if most := w.Surge + w.Exempt; more && beside > most {
-		return fmt.Sprintf("surge: on %d nodes a pod stands beside another, and %d may", beside, most)
+	if more && beside > w.Surge {
+		return fmt.Sprintf("surge: on %d nodes a pod stands beside another, and %d may", beside, w.Surge)
 	}
 	return ""
 }
@@ -258,7 +262,7 @@ func (w *world) gates(from *state, m *move) string {
 		node := w.nodeOf(&m.to, p)
 		before := w.find(from, p.UID)
 		if !comes(p, revision) || before != nothing && comes(w.pods.at(before), revision) ||
-			from.past.ran.has(placeOf(node), image) || canaries[node.Name] || w.isUnselected(from, node) {
+			from.past.came.has(placeOf(node), image) || canaries[node.Name] || w.isUnselected(from, node) {
 			continue
 		}
 		part := w.partOf(node)

@@ -13,12 +13,18 @@ func (r *rest) leftAlone(name string) bool { return leftAlone(&r.spec, r.nodes[n
 
 func (r *rest) anyLeftAlone() bool { return slices.ContainsFunc(r.names, r.leftAlone) }
 
+// sparesNodes reports whether the spec asks for nodes on their way out, and leaves them alone.
+func sparesNodes(spec *rollout.Spec) bool {
+	options := spec.Strategy.Policy.Outages
+	return options != nil && !options.Touch && spec.Strategy.Type != rollout.OnDelete
+}
+
 // leftAlone reads M8 off the node, one sign after the other.
 func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
-	options := spec.Strategy.Policy.Outages
-	if options == nil || options.Touch || spec.Strategy.Type == rollout.OnDelete {
+	if !sparesNodes(spec) {
 		return false
 	}
+	options := spec.Strategy.Policy.Outages
 	if node.DeletionTimestamp != nil {
 		return true
 	}
@@ -42,10 +48,7 @@ func leftAlone(spec *rollout.Spec, node *corev1.Node) bool {
 
 // drains reads M8 off a node: no update is begun there while it is being drained, or is.
 func (r *rest) drains(name string) bool {
-	if options := r.spec.Strategy.Policy.Outages; options == nil || options.Touch || r.spec.Strategy.Type == rollout.OnDelete {
-		return false
-	}
-	return slices.ContainsFunc(r.nodes[name].Status.Conditions, func(c corev1.NodeCondition) bool {
+	return sparesNodes(&r.spec) && slices.ContainsFunc(r.nodes[name].Status.Conditions, func(c corev1.NodeCondition) bool {
 		return (c.Type == "DrainInProgress" || c.Type == "Drained") && c.Status == corev1.ConditionTrue
 	})
 }
