@@ -64,7 +64,9 @@ func TestStatementsFindPlantedBugs(t *testing.T) {
 			p.Creates = append(p.Creates, p.Creates...)
 		}), "twins: ", 3},
 		{"surges on two nodes", "the budget is counted wrong", "maxSurge", as(kit.MaxSurge("2")), "surge: ", 2},
-		{"asks no hook", "the hook is not looked at", "preDelete hook", func(w *world, spec int, s rollout.Snapshot) (rollout.Plan, error) {
+		{"asks no hook", "the hook is not looked at", "preDelete hook", func(
+			w *world, spec int, s rollout.Snapshot,
+		) (rollout.Plan, error) {
 			without := w.Specs[spec]
 			without.Lifecycle.PreDelete = nil
 			other, err := rollout.New(without)
@@ -73,7 +75,9 @@ func TestStatementsFindPlantedBugs(t *testing.T) {
 			}
 			return other.Plan(s)
 		}, "hooks: ", 2},
-		{"goes on under paused", "paused is not looked at", "paused", as(func(s *rollout.Spec) { s.Strategy.Paused = false }), "held: ", 3},
+		{"goes on under paused", "paused is not looked at", "paused", as(func(s *rollout.Spec) {
+			s.Strategy.Paused = false
+		}), "held: ", 3},
 		{"goes on under frozen", "frozen is not looked at", "frozen", as(func(s *rollout.Spec) { s.Strategy.Frozen = false }), "held: ", 3},
 		{"deletes by itself", "the type is not looked at", "OnDelete", as(kit.MaxUnavailable("1"), func(s *rollout.Spec) {
 			s.Strategy.Type = rollout.RollingUpdate

@@ -167,8 +167,9 @@ func TestHelp(t *testing.T) {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Long == "" || c.Long == c.Short {
 			t.Errorf("%s has no help line, or one that ends with a dot: %q", c.CommandPath(), c.Short)
 		}
-		if c.Runnable() && c.HasParent() && !c.HasSubCommands() && c.Name() != "help" && !strings.Contains(c.Example, "kubectl daemonplan "+
-			strings.TrimPrefix(c.CommandPath(), "kubectl daemonplan ")) {
+		if c.Runnable() && c.HasParent() && !c.HasSubCommands() && c.Name() != "help" &&
+			!strings.Contains(c.Example, "kubectl daemonplan "+
+				strings.TrimPrefix(c.CommandPath(), "kubectl daemonplan ")) {
 			t.Errorf("%s has no example of itself: %q", c.CommandPath(), c.Example)
 		}
 		for _, child := range c.Commands() {
@@ -181,7 +182,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("--help: exit code %d, standard output %q, standard error %q", code, stdout, stderr)
 	}
 	for _, flag := range []string{
-		"-f, --filename FILE", "--example FLEET", "-n, --namespace string", "--resize ", "--cgroup-v1 ", "--pre-download ", "--memory FILE",
+		"-f, --filename FILE", "--example FLEET", "-n, --namespace string", "--resize ", "--cgroup-v1 ", "--pre-download ",
+		"--memory FILE",
 		"-o, --output FORMAT", "--change FILE", "--case FILE", "--context string", "--kubeconfig string", "-A, --all-namespaces",
 	} {
 		if !strings.Contains(stdout, "  "+flag) {
@@ -197,9 +199,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestDumpsOfAnOlderCluster plans what a Kubernetes v1.36 has stored: its revisions have the hashes that version gave them, which a
-// newer API gives to no template. Each plan is the one that was made with the API of that version, so that an upgrade of the library,
-// or of the cluster, restarts nothing (R1, R2).
+// TestDumpsOfAnOlderCluster plans what a Kubernetes v1.36 has stored: its revisions have the hashes that version gave them,
+// which a newer API gives to no template. Each plan is the one that was made with the API of that version, so that an upgrade of
+// the library, or of the cluster, restarts nothing (R1, R2).
 func TestDumpsOfAnOlderCluster(t *testing.T) {
 	for _, name := range []string{"kubernetes", "kruise", "eds"} {
 		t.Run(name, func(t *testing.T) {
