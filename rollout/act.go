@@ -26,7 +26,7 @@ func (r *run) act() {
 // reviseHistory turns what step 3 resolved into actions on revisions. Frozen stops all but marks: no pod would refer to a new
 // revision, and nothing is to be deleted (T4).
 func (r *run) reviseHistory() {
-	if r.spec.Strategy.Frozen {
+	if r.stops(none, writeHistory).by != nil {
 		r.markRevisions()
 		return
 	}
@@ -67,7 +67,7 @@ func (r *run) holdsVerdict(object *appsv1.ControllerRevision) bool {
 // mergeDuplicateRevisions relabels the pods of revisions that equal the update revision (R3). It leaves alone pods that are
 // being deleted, have finished, are being updated in place, or have a patch in flight.
 func (r *run) mergeDuplicateRevisions() {
-	if len(r.revision.Relabel) == 0 || r.spec.Strategy.Frozen {
+	if len(r.revision.Relabel) == 0 || r.stops(none, writeHistory).by != nil {
 		return
 	}
 	for i := range r.nodes {

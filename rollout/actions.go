@@ -22,8 +22,8 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		return false
 	}
 	n, hash := &r.nodes[i], r.revisionFor(i)
-	if n.departing {
-		r.refuse(i, nil, r.handsOff(i))
+	if stop := r.stops(i, createPod); stop.by != nil {
+		r.refuse(i, nil, stop.limit)
 		return false
 	}
 	var template *corev1.PodTemplateSpec
@@ -39,8 +39,8 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 		r.refuse(i, nil, LimitSlowStart)
 		return false
 	}
-	if limit := r.allowance.take(&r.allowance.creates); limit != LimitNone {
-		r.refuse(i, nil, limit)
+	if !r.allowance.take(&r.allowance.creates) {
+		r.refuse(i, nil, LimitBurst)
 		return false
 	}
 	if installs {
@@ -63,6 +63,15 @@ func (r *run) create(i int32, verb Verb, reason Reason) bool {
 // It reports whether this plan begins one of the two; a pod that already waits for its hook gives false.
 func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 	p := &r.pods[j]
+	if r.goesNow(p) && !r.takeRoom(i, p) {
+		if verb == VerbReplace { // the pod may be prepared to be updated in place
+			r.noteWait(i, ReasonBudget, p, r.noRoom(i))
+			r.noteDomain(i, &r.domainsNow)
+		} else {
+			r.waitForRoom(i, p)
+		}
+		return false
+	}
 	if r.spec.Lifecycle.PreDelete.Matches(p.Object) {
 		return r.prepareDelete(i, j, reason)
 	}
@@ -70,12 +79,12 @@ func (r *run) delete(i, j int32, verb Verb, reason Reason) bool {
 		r.note(i, VerbWait, ReasonRequested, p)
 		return false
 	}
-	limit := r.handsOff(i)
-	if limit == LimitNone {
-		limit = r.allowance.take(&r.allowance.deletes)
+	if stop := r.stops(i, deletePod); stop.by != nil {
+		r.refuseDelete(i, j, stop.limit)
+		return false
 	}
-	if limit != LimitNone {
-		r.refuseDelete(i, j, limit)
+	if !r.allowance.take(&r.allowance.deletes) {
+		r.refuseDelete(i, j, LimitBurst)
 		return false
 	}
 	p.traits |= planDeletes
@@ -92,14 +101,18 @@ func (r *run) deleteStray(d *Decision, p *pod, reason Reason) {
 		r.prepareDeleteStray(d, p, reason)
 		return
 	}
-	if limit := r.allowance.take(&r.allowance.deletes); limit != LimitNone {
-		d.Verb, d.Reason, d.Limit = VerbWait, refusal(limit), limit
-		if limit == LimitFrozen && p.traits.hasAny(preparingDelete) && !p.traits.hasAny(patchInFlight|finished) {
+	if stop := r.stops(none, deletePod); stop.by != nil {
+		d.Verb, d.Reason, d.Limit = VerbWait, refusal(stop.limit), stop.limit
+		if p.traits.hasAny(preparingDelete) && !p.traits.hasAny(patchInFlight|finished) {
 			if patches := r.unmarkNotReady(p); len(patches) > 0 {
 				d.Verb = VerbPatch
-				r.patch(d, p, r.hashes[p.hash].value, ReasonFrozen, patches...)
+				r.patch(d, p, r.hashes[p.hash].value, d.Reason, patches...)
 			}
 		}
+		return
+	}
+	if !r.allowance.take(&r.allowance.deletes) {
+		d.Verb, d.Reason, d.Limit = VerbWait, ReasonBurst, LimitBurst
 		return
 	}
 	d.Verb, d.Reason, d.Deletes = VerbDelete, reason, 1

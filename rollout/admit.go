@@ -1,7 +1,10 @@
 package rollout
 
 import (
+	"errors"
+
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 // admit is step 7. It counts what the budgets have spent after this plan's own repairs (M7), and spends the rest on update
@@ -31,110 +34,73 @@ func (r *run) admit() {
 	}
 }
 
-// fullBudget returns the limit that leaves no room for a candidate whose pod is Ready: that of the budget in use (B3, B4), or a
-// domain (B10). LimitNone: there is room, or none is needed, because the node is left out of the budgets (B8, B9, F4), or without
-// surge because it is unavailable already.
-func (r *run) fullBudget(i int32) Limit {
-	d := r.decision(i)
-	if d.Exempt() {
-		return LimitNone
-	}
-	full, limit := r.isBudgetFull()
-	switch {
-	case full && (r.surge() || !d.Unavailable):
-		return limit
-	case r.isBeginningFull(i) && !r.takesBudget(d):
-		return LimitDomain
-	default:
-		return LimitNone
-	}
-}
-
-// isBeginningFull reports whether a domain has no room for one more node that is begun (B10), for the same reasons as the budget.
-func (r *run) isBeginningFull(i int32) bool {
-	return r.isDomainFull(i, &r.domains) || !r.surge() && r.areDomainsFull(i)
-}
-
-// isBudgetFull reports whether the budget in use is used up, and returns the limit that stands for it. Without surge it is also
-// used up if as many nodes are down: a node that is left out of the budget takes room when this plan takes its last serving pod.
-func (r *run) isBudgetFull() (bool, Limit) {
-	budget := &r.plan.Budget
-	if r.surge() {
-		return budget.Surging >= budget.MaxSurge, LimitMaxSurge
-	}
-	return budget.Unavailable >= budget.MaxUnavailable || r.downIsFull(), LimitMaxUnavailable
-}
-
 // tryUpdate begins one candidate, if nothing holds it and the budget and the domains allow it (B3, B4, B10). A candidate
 // whose pod is not Ready needs no room in the budget.
 func (r *run) tryUpdate(i int32) {
-	n, d := &r.nodes[i], r.decision(i)
+	n := &r.nodes[i]
 	outdated := &r.pods[n.outdatedPod]
 	if outdated.traits.hasAny(patchInFlight) {
 		r.note(i, VerbWait, ReasonRequested, outdated)
 		return
 	}
-	limit, found := r.updateHeldBy(i)
-	r.noteInPlace(i, found)
-	if limit != LimitNone {
-		r.holdBack(i, limit)
+	stop := r.stopsUpdate(i, beginUpdate)
+	found := r.findInPlace(i)
+	if stop.by == nil || stop.by.reason == ReasonGated || stop.limit == LimitInPlaceOnly {
+		r.noteInPlace(i, found) // what the spec holds is not asked whether it could be updated in place
+	}
+	r.noteInPlace(i, stop.found)
+	if stop.by != nil {
+		r.turnAway(i, stop)
 		return
 	}
-	if !r.isReadable(r.goalHash(n)) {
-		r.note(i, VerbWait, ReasonRevisionUnreadable, nil) // nothing could follow the pod
-		r.continuePod(i, n.outdatedPod)
-		return
-	}
-	found = r.findInPlace(i)
-	r.noteInPlace(i, found)
-	if found.obstructed() && r.spec.Strategy.Method == inplace.Only {
-		r.holdBack(i, LimitInPlaceOnly)
-		return
-	}
-	if limit, found := r.gatedBy(i); limit != LimitNone {
-		r.noteInPlace(i, found)
-		r.noteWait(i, ReasonGated, outdated, limit)
-		r.continuePod(i, n.outdatedPod) // what was begun is taken back, as nobody knows how long the gate stays shut
+	isReady := outdated.traits.hasAny(ready)
+	if limit := r.noRoomToBegin(i, isReady); limit != LimitNone {
+		r.waitForBudget(i, limit)
 		return
 	}
 	reason := ReasonOutdatedNotReady
-	if outdated.traits.hasAny(ready) {
+	if isReady {
 		reason = ReasonOutdated
-		if limit := r.fullBudget(i); limit != LimitNone {
-			r.waitForBudget(i, limit)
-			return
-		}
-	}
-	if !r.slow.hasPlace(n) {
-		begun, beginning := r.isBegunInPlace(i) // an update that was begun holds a place already
-		r.noteInPlace(i, beginning)
-		if !begun {
-			r.slowed()
-			r.waitForBudget(i, LimitSlowStart)
-			return
-		}
 	}
 	switch r.begin(i, reason, found) {
 	case updateBegun:
-		if !r.surge() && !d.Unavailable && !d.Exempt() {
-			d.Unavailable = true
-			r.plan.Budget.Unavailable++
-			r.domains.Add(n.Cell)
-			r.goesDown(i)
-		}
+		r.spend(i)
 	case updateDeferred:
 		r.countWaiting(i)
 		r.continuePod(i, n.outdatedPod)
-	case updateWaits, updateNotInPlace:
+	case updateContinued, updateWaits, updateNotInPlace:
 	}
+}
+
+// turnAway leaves the node's outdated pod as it is because a gate is shut, and takes back what was begun, as nobody knows how long
+// that lasts.
+func (r *run) turnAway(i int32, stop stop) {
+	outdated := &r.pods[r.nodes[i].outdatedPod]
+	switch reason := stop.by.reason; {
+	case reason == ReasonHeld:
+		r.holdBack(i, stop.limit)
+		return
+	case stop.limit == LimitNone:
+		r.note(i, VerbWait, reason, nil)
+	case stop.until.IsZero():
+		r.noteWait(i, reason, outdated, stop.limit)
+	default:
+		r.waitUntil(i, outdated, reason, stop.limit, stop.until)
+	}
+	r.continuePod(i, r.nodes[i].outdatedPod)
 }
 
 // waitForBudget leaves a candidate to a later plan, because a limit leaves no room for it.
 func (r *run) waitForBudget(i int32, limit Limit) {
 	j := r.nodes[i].outdatedPod
+	if limit == LimitSlowStart {
+		_, found := r.isBegunInPlace(i)
+		r.noteInPlace(i, found)
+		r.slowed()
+	}
 	r.countWaiting(i)
 	r.noteWait(i, ReasonBudget, &r.pods[j], limit)
-	if !r.surge() {
+	if !r.surges() {
 		r.noteDomain(i, &r.domainsNow)
 	}
 	r.noteDomain(i, &r.domains)
@@ -160,8 +126,10 @@ func (r *run) holdBack(i int32, limit Limit) {
 type attempt uint8
 
 const (
-	// updateBegun: the update is begun, or goes on.
+	// updateBegun: the update is begun.
 	updateBegun attempt = iota
+	// updateContinued: it was begun by an earlier plan, and goes on.
+	updateContinued
 	// updateDeferred: a limit of this plan refused it.
 	updateDeferred
 	// updateWaits: the pod cannot be updated now: it has no room, waits for the next plan, or cannot be read. Its decision says
@@ -174,20 +142,13 @@ const (
 // begin replaces the node's outdated pod, updates it in place, or creates a new one beside it. found is what was found about
 // updating the pod in place.
 func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
-	d := r.decision(i)
-	if r.surge() && r.alone(&r.nodes[i]) {
+	if r.surges() && r.alone(&r.nodes[i]) {
 		if !r.create(i, VerbSurge, reason) {
 			return updateDeferred
 		}
-		r.slow.takePlace(&r.nodes[i])
-		if !d.Exempt() {
-			d.Surging = true
-			r.domains.Add(r.nodes[i].Cell)
-			r.plan.Budget.Surging++
-		}
 		return updateBegun
 	}
-	if r.spec.Strategy.Method != inplace.Recreate && !r.surge() && !found.obstructed() {
+	if r.spec.Strategy.Method != inplace.Recreate && !r.surges() && !found.obstructed() {
 		if outcome := r.updateInPlace(i, reason, found.change); outcome != updateNotInPlace {
 			return outcome
 		}
@@ -196,17 +157,9 @@ func (r *run) begin(i int32, reason Reason, found inPlace) attempt {
 			return updateWaits
 		}
 	}
-	outdated := r.nodes[i].outdatedPod
-	p := &r.pods[outdated]
-	if r.goesNow(p) && !r.takeRoom(i, p) { // the pod may be prepared to be updated in place
-		r.noteWait(i, ReasonBudget, p, r.noRoom(i))
-		r.noteDomain(i, &r.domainsNow)
+	if !r.delete(i, r.nodes[i].outdatedPod, VerbReplace, reason) {
 		return updateDeferred
 	}
-	if !r.delete(i, outdated, VerbReplace, reason) {
-		return updateDeferred
-	}
-	r.slow.takePlace(&r.nodes[i])
 	return updateBegun
 }
 
@@ -231,4 +184,81 @@ func (r *run) leaveOut(i int32, spare *spare) {
 	default: // B8 has no figure of its own
 	}
 	d.Exemption, d.Unavailable, d.Surging = exemption, false, false
+}
+
+// Updating a pod in place is part of step 7 (I rules).
+
+// updateInPlace takes the next step of an in-place update of the node's outdated pod. First the hook has to let it go (L3), then
+// the pod is made unready, and after the grace period it is changed (I4). Nothing is spent on a pod that turns out to differ
+// from its revision, or whose record of its last update cannot be read.
+func (r *run) updateInPlace(i int32, reason Reason, change *change) attempt {
+	p, d := &r.pods[r.nodes[i].outdatedPod], r.decision(i)
+	wasBegun, found := r.isBegunInPlace(i)
+	r.noteInPlace(i, found)
+	isNew, outcome := !wasBegun, updateBegun
+	switch {
+	case found.obstructed():
+		return updateNotInPlace // what was begun cannot go on
+	case isNew && r.allowance.updates == 0:
+		r.refuse(i, p, LimitBurst)
+		return updateDeferred
+	}
+	if p.traits.hasAny(preparingDelete) { // its deletion is taken back first (L2), so that the hook of updates is asked then (L3)
+		if isNew {
+			r.countWaiting(i)
+		}
+		r.continuePod(i, r.nodes[i].outdatedPod)
+		return updateWaits
+	}
+	hooks, now := r.spec.Lifecycle, r.snapshot.Now
+	transition := hooks.Next(p.Object, lifecycle.Update, inplace.Completed(p.Object).Done)
+	var metadata inplace.Metadata
+	metadata.Labels, metadata.Annotations = transition.Metadata(now)
+	goal := r.goalHash(&r.nodes[i])
+	step, err := r.nextStep(i, change, metadata)
+	switch {
+	case errors.Is(err, inplace.ErrObstacle):
+		r.noteInPlace(i, inPlace{obstruction: inplace.Unlike, change: change})
+		return updateNotInPlace
+	case err != nil:
+		r.note(i, VerbWait, ReasonInPlaceUnreadable, p)
+		return updateWaits
+	}
+	patches := transition.Patches(p.Object, now)
+	if transition.Proceed && len(patches) > 0 {
+		// The hook's patches and those of the update may both require this version of the pod, which the first of them changes.
+		// So the update waits for the next plan.
+		r.note(i, VerbPatch, ReasonInPlaceUnfinished, p)
+		r.patch(d, p, r.hashes[p.hash].value, ReasonInPlaceUnfinished, patches...)
+		if isNew {
+			r.countWaiting(i)
+		}
+		return updateWaits
+	}
+	if (transition.Proceed || transition.Mark == lifecycle.SetMark) && !r.takeRoom(i, p) {
+		r.waitForRoom(i, p)
+		return updateWaits
+	}
+	if isNew {
+		r.allowance.updates--
+	} else {
+		reason, outcome = ReasonBegun, updateContinued
+	}
+	p.traits |= planUpdates
+	if transition.Proceed {
+		patches = step.Patches
+	}
+	switch {
+	case transition.Proceed && step.Begun:
+		r.note(i, VerbUpdate, reason, p)
+		r.patch(d, p, goal, reason, patches...)
+	case len(patches) > 0: // a grace period begins when this plan's patch is seen
+		r.note(i, VerbPrepare, reason, p)
+		r.patch(d, p, r.hashes[p.hash].value, reason, patches...)
+	case transition.Proceed:
+		r.waitUntil(i, p, ReasonGracePeriod, LimitGracePeriod, step.Until)
+	default:
+		r.noteWait(i, ReasonUpdateHook, p, LimitHook)
+	}
+	return outcome
 }

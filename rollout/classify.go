@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -62,7 +61,7 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 	case t.hasAny(finished):
 		n.hasFinished = true
 		return
-	case t.hasAny(preparingDelete) && !r.isTakenBack(n, d, t):
+	case t.hasAny(preparingDelete) && !r.isTakenBack(j, d, t):
 		n.leavesByHook = true
 		return
 	case t.hasAny(atGoal):
@@ -76,11 +75,10 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 // isTakenBack reports whether a pod that leaves through its hook is taken back (L2). It is if it is at its node's goal, or if
 // its node is held by now, also because InPlaceOnly lets no update delete it or its part is not open (T8); paused does not
 // hold a node that was begun (T4). On a keep node it always is, because nothing would follow the pod there (M4).
-func (r *run) isTakenBack(n *node, d *Decision, t traits) bool {
+func (r *run) isTakenBack(j int32, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.hasAny(atGoal) || r.heldEvenIfBegun(n) != LimitNone || n.closed != LimitNone ||
-			r.spec.Strategy.Method == inplace.Only
+		return t.hasAny(atGoal) || r.stops(r.pods[j].node, continueLeaving).by != nil
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}
@@ -158,14 +156,8 @@ func (r *run) targetOf(i int32) Target {
 	if d.Placement.Outcome != placement.Run {
 		return TargetNone
 	}
-	limit := LimitNone
-	if d.State == StateOutdated {
-		if limit, _ = r.updateHeldBy(i); limit == LimitNone {
-			limit, _ = r.closedBy(i)
-		}
-	}
 	switch {
-	case limit != LimitNone || r.comesBackOld(i):
+	case d.State == StateOutdated && r.stopsUpdate(i, changeTarget).by != nil, r.comesBackOld(i):
 		return TargetHeld
 	case r.nodes[i].goal == toStable:
 		return TargetStable

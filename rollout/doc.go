@@ -35,14 +35,14 @@
 // calls them in this order:
 //
 //   - place has the nodes read and evaluated: place.go
-//   - join has the pods read and attributed to the nodes: join.go
+//   - join has the pods read and attributed to the nodes: place.go
 //   - resolve finds which revision is which and which nodes need no further step: resolve.go, records.go
-//   - target says at which revision each node is to end, and what holds it back: target.go, canary.go, rollout_record.go
-//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, base.go, failures.go
-//   - repair does what is due: repair.go, stray.go
-//   - admit spends the budgets: admit.go, update.go
+//   - goal says at which revision each node is to end, and what holds it back: goal.go, canary.go
+//   - classify gives each node one state, and opens parts of stages: classify.go, stages.go, failures.go
+//   - repair does what is due: repair.go
+//   - admit spends the budgets: admit.go
 //   - act adds the actions that belong to no single node, and those that can wait: act.go, pull.go, marks.go
-//   - report completes the decisions and derives status and memory: report.go, report_policy.go, report_causes.go, remember.go
+//   - report completes the decisions and derives status and memory: report.go, report_policy.go, report_causes.go
 //
 // A step uses nothing of the files of another step, apart from what that step has written down. What several steps use is in
 // these files. Read them before the steps, in this order: each uses only those above it, but for run.go, whose records hold
@@ -53,31 +53,29 @@
 //   - backoff.go: back-offs of failed pods (M2)
 //   - queries.go: when a pod serves, which revision it is of, which pod is missing
 //   - queries_inplace.go: whether a pod can be updated in place
-//   - queries_hold.go: what holds a node at the pod that it has
-//   - queries_rollout.go: how far the rollout as a whole may go
+//   - gates.go: the table of gates: what may stop a node, however much room there is
+//   - queries_rollout.go: how far the rollout as a whole may go, and whether something is in motion on a node by itself
 //   - queries_lost.go: at which revision a lost pod comes back, and which is the base
-//   - queries_motion.go: whether something is in motion on a node, or stands still until somebody acts
 //   - queries_exempt.go: whether a node is left out of the budgets
 //   - note.go: writes down what is done about a node, and why
-//   - burst.go: how many actions a plan may hold (M6)
 //   - slowstart.go: how many nodes may be under way (B7)
-//   - room.go: whether a prepared pod may go now (B3)
+//   - ledgers.go: the table of ledgers: how much may be going on at once
 //   - hook.go: takes pods through their hooks (L)
 //   - actions.go: creates and deletes pods
 //
 // Steps repair and admit turn what they decide into actions at once, because what they decide next depends on it: actions spend
-// the limits of the plan.
+// the limits of the plan. A rule that may stop a node is a row in the table of gates, and one that bounds how much is going on is a
+// row in the table of ledgers: the steps ask the tables.
 //
-// Two words are close to each other. The goal of a node is the revision where it ends if nothing holds it; step target finds it.
+// Two words are close to each other. The goal of a node is the revision where it ends if nothing holds it; step goal finds it.
 // What a plan shows is [Decision.Target]: the goal, or that the node is held where it is. Step classify writes it, once it knows
 // whether the node has a pod that can be held, and step admit corrects it where a pod turns out not to be updatable in place,
 // and nothing else is allowed.
 //
 // Package rollout/internal/fleet is what steps place and join read with (nodes.go, pods.go, pod.go, change.go): facts that say
 // nothing of the time or the plan, so that plans share them. The other files of this package are vocabulary. What goes in is in
-// spec.go, validation.go, planner.go, snapshot.go, memory.go, claim.go, workspace.go and reading.go (whose half about settled
-// nodes belongs to step resolve). What comes out is in plan.go, decision.go, reason.go, enum.go, explain.go, explain_policy.go,
-// waiting.go, execute.go and pod.go.
+// spec.go, validation.go, planner.go, snapshot.go, memory.go, claim.go and reading.go (whose half about settled nodes belongs to
+// step resolve). What comes out is in plan.go, decision.go, reason.go, explain.go, explain_policy.go, waiting.go and execute.go.
 //
 // Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, F failures, S status.

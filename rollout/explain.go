@@ -353,14 +353,6 @@ var goalTexts = [reasons]string{
 	ReasonMinReadySeconds:   "of %s has not been ready for minReadySeconds",
 }
 
-var holdTexts = [limits]string{
-	LimitPaused:      "the rollout is paused",
-	LimitFrozen:      "the set is frozen",
-	LimitInPlaceOnly: "the method is InPlaceOnly",
-	LimitCanary:      "the canary is paused, and replaces nothing",
-	LimitOnDelete:    "the strategy is OnDelete: a pod is replaced when somebody deletes it",
-}
-
 // held returns what holds a node, with the figures of this plan.
 func (p *Plan) held(d *Decision) string {
 	switch d.Limit {
@@ -372,11 +364,11 @@ func (p *Plan) held(d *Decision) string {
 		if p.Canary.Phase == canary.Failed || p.GaveUp != "" {
 			return "the update revision has failed, and there is none to go back to"
 		}
-		return text(holdTexts[:], d.Limit)
+		return d.Limit.ofNode()
 	case LimitInPlaceOnly:
-		return text(holdTexts[:], d.Limit) + ": " + p.obstruction(d)
+		return d.Limit.ofNode() + ": " + p.obstruction(d)
 	default:
-		return text(holdTexts[:], d.Limit)
+		return d.Limit.ofNode()
 	}
 }
 

@@ -15,20 +15,18 @@ import (
 
 // gated returns why a policy keeps a node from being begun.
 func (p *Plan) gated(d *Decision) string {
-	if d.Limit == LimitDeparting {
-		return "the node is leaving the cluster or under maintenance: nothing is begun there until that ends"
-	}
-	if d.Limit == LimitDraining {
-		return "the node is being drained, or has been: no update is begun there until that ends"
-	}
-	if d.Limit == LimitFailures {
+	switch d.Limit {
+	case LimitFailures:
 		return p.failures()
+	case LimitStage, LimitSoak, LimitApproval:
+		part, next := p.partOf(d), p.nextPart()
+		if part == nil || next == nil {
+			return "the stable revision had not come to the node in its stages when the update revision was tried"
+		}
+		return part.name() + " is not open: " + next.obstacle(part)
+	default:
+		return d.Limit.ofNode()
 	}
-	part, next := p.partOf(d), p.nextPart()
-	if part == nil || next == nil {
-		return "the stable revision had not come to the node in its stages when the update revision was tried"
-	}
-	return part.name() + " is not open: " + next.obstacle(part)
 }
 
 // failures says how many nodes have failed, and which.

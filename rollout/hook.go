@@ -27,8 +27,8 @@ func (r *run) patch(d *Decision, p *pod, revision string, reason Reason, patches
 // it go (L2). prepareDelete reports whether this plan labels it.
 func (r *run) prepareDelete(i, j int32, reason Reason) bool {
 	p, d := &r.pods[j], r.decision(i)
-	if limit := r.handsOff(i); limit != LimitNone && !p.traits.hasAny(preparingDelete|patchInFlight) {
-		r.refuseDelete(i, j, limit)
+	if stop := r.stops(i, deletePod); stop.by != nil && !p.traits.hasAny(preparingDelete|patchInFlight) {
+		r.refuseDelete(i, j, stop.limit)
 		return false
 	}
 	// known: repair or admit has asked for its deletion before, and this plan has patched it if needed.
@@ -73,9 +73,11 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 		}
 	case p.traits.hasAny(patchInFlight):
 		d.Verb, d.Reason = VerbWait, ReasonRequested
-	case r.allowance.frozen:
-		d.Verb, d.Reason, d.Limit = VerbWait, refusal(LimitFrozen), LimitFrozen
 	default:
+		if stop := r.stops(none, deletePod); stop.by != nil {
+			d.Verb, d.Reason, d.Limit = VerbWait, refusal(stop.limit), stop.limit
+			return
+		}
 		d.Verb, d.Reason = VerbPrepare, reason
 		r.patch(d, p, r.hashes[p.hash].value, reason, r.leaveStep(p).Patches(p.Object, r.snapshot.Now)...)
 	}
@@ -86,7 +88,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 // none any more (L4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	step := r.spec.Lifecycle.Next(p.Object, lifecycle.Delete, false)
-	if r.handsOff(p.node) != LimitNone && step.Mark == lifecycle.SetMark {
+	if step.Mark == lifecycle.SetMark && r.stops(p.node, deletePod).by != nil {
 		return lifecycle.Transition{}
 	}
 	return step

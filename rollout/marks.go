@@ -179,7 +179,7 @@ func (r *run) annotate(revision history.Revision, set map[string]string, remove 
 
 // labelCanaries puts the canary label on the pods of the update revision on canary nodes, and takes it off all others.
 func (r *run) labelCanaries() {
-	if !r.usesCanaryLabel || r.spec.Strategy.Frozen {
+	if !r.usesCanaryLabel || r.stops(none, writeHistory).by != nil {
 		return
 	}
 	for i := range r.nodes {

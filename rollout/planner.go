@@ -29,21 +29,23 @@ type Planner struct {
 	maxSurge        count.Quantity
 	burst           count.Quantity
 	partitionSize   count.Quantity
-	increase        count.Quantity         // of SlowStart
-	maxParallel     count.Quantity         // of SlowStart
-	unschedulable   count.Quantity         // MaxUnschedulable
-	outages         *outage.Options        // nil: they are off
-	proving         outage.Options         // what is evidence of what took a node down: the outages, else the default ones
-	maxExempt       count.Quantity         // of outages
-	failures        *failure.Options       // nil: they are off
-	failing         failure.Options        // when a pod counts as failed: those of failures, else the default ones
-	failedLimit     count.Quantity         // MaxFailed of failures
-	quarantineLimit count.Quantity         // Quarantine of failures
-	rules           *fleet.Rules           // for reading nodes and pods
-	noOwner         error                  // why nothing can be claimed; nil: it can
-	claimer         fleet.Claimer          // of pods
-	images          []string               // of the template
-	secrets         []string               // to pull them with
+	increase        count.Quantity   // of SlowStart
+	maxParallel     count.Quantity   // of SlowStart
+	unschedulable   count.Quantity   // MaxUnschedulable
+	outages         *outage.Options  // nil: they are off
+	proving         outage.Options   // what is evidence of what took a node down: the outages, else the default ones
+	maxExempt       count.Quantity   // of outages
+	failures        *failure.Options // nil: they are off
+	failing         failure.Options  // when a pod counts as failed: those of failures, else the default ones
+	failedLimit     count.Quantity   // MaxFailed of failures
+	quarantineLimit count.Quantity   // Quarantine of failures
+	rules           *fleet.Rules     // for reading nodes and pods
+	noOwner         error            // why nothing can be claimed; nil: it can
+	claimer         fleet.Claimer    // of pods
+	images          []string         // of the template
+	secrets         []string         // to pull them with
+	gates           []gate           // those of the features that the spec uses
+	ledgers         []ledger
 	adjustAside     func(*run, *asideRule) // for tests; nil: nothing is adjusted
 }
 
@@ -161,5 +163,12 @@ func compile(spec Spec) (*Planner, error) {
 	if p.resolver, err = history.Compile(set, &p.spec.Template); err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)
 	}
+	p.gates, p.ledgers = gatesOf(p), ledgersOf(p)
 	return p, nil
 }
+
+// surges reports whether new pods may stand beside old ones.
+func (p *Planner) surges() bool { return p.spec.Strategy.Type == RollingUpdate && p.maxSurge.Value > 0 }
+
+// sparesLeaving reports whether M8 leaves nodes alone that are on their way out of the cluster or being drained.
+func (p *Planner) sparesLeaving() bool { return p.outages != nil && !p.outages.Touch }

@@ -18,7 +18,7 @@ func (r *run) pull() {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Image, b.Image),
 			cmp.Compare(a.Count, b.Count), a.At.Compare(b.At))
 	})
-	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || r.halted() {
+	if r.spec.PreDownload == nil || r.plan.Budget.Waiting == 0 || r.stops(none, pullImages).by != nil {
 		return
 	}
 	selection := predownload.Select(predownload.Input{
@@ -48,7 +48,8 @@ func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 		for _, wantReady := range [...]bool{false, true} {
 			for i := int32(len(r.nodes)) - 1; i >= 0; i-- {
 				n := &r.nodes[i]
-				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.hasAny(ready) != wantReady {
+				if !n.waiting || n.goal != toUpdate || r.pods[n.outdatedPod].traits.hasAny(ready) != wantReady ||
+					r.stopsUpdate(i, pullImages).by != nil {
 					continue
 				}
 				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].Object.Spec)

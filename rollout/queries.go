@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
 )
 
@@ -217,7 +221,7 @@ func (r *run) candidate(i int32) bool {
 		n.expects != expectsNothing {
 		return false
 	}
-	if r.surge() {
+	if r.surges() {
 		return !n.hasFinished && (r.alone(n) || r.aloneButLeaving(n) && !r.pods[n.outdatedPod].traits.hasAny(ready))
 	}
 	return r.alone(n) || !r.pods[n.outdatedPod].traits.hasAny(ready)
@@ -251,9 +255,9 @@ func (r *run) budgetUse(i int32) (unavailable, surging bool) {
 	inService, notYet := r.newPodsInService(i)
 	switch r.outcome(i) {
 	case placement.Run:
-		return !r.serving(&r.nodes[i]), notYet && r.surge()
+		return !r.serving(&r.nodes[i]), notYet && r.surges()
 	case placement.Keep:
-		return notYet && !inService, notYet && r.surge()
+		return notYet && !inService, notYet && r.surges()
 	default:
 		return false, false
 	}
@@ -261,7 +265,7 @@ func (r *run) budgetUse(i int32) (unavailable, surging bool) {
 
 // takesBudget reports whether the node counts against the budget in use.
 func (r *run) takesBudget(d *Decision) bool {
-	if r.surge() {
+	if r.surges() {
 		return d.Surging
 	}
 	return d.Unavailable
@@ -272,7 +276,7 @@ func (r *run) misses(n *node) bool {
 	if n.goalPod != none || n.outdatedPod != none || n.hasFinished || n.expects != expectsNothing {
 		return false
 	}
-	return !n.terminating && !n.leavesByHook || r.surge()
+	return !n.terminating && !n.leavesByHook || r.surges()
 }
 
 // isFilled reports whether a node takes its place in a first installation (T7): it has, or is about to get, a pod of the update
@@ -305,7 +309,7 @@ func (r *run) hasUpdate(n *node) bool {
 // taint that makes the node leave (M4).
 func (r *run) lingers(i int32) bool {
 	d := r.decision(i)
-	return r.surge() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
+	return r.surges() && d.Placement.Outcome == placement.Leave && d.Placement.Test != placement.TestTaint
 }
 
 // bestAvailable returns the best available pod of the node that does not leave, by the order of M3; none: there is none.
@@ -332,6 +336,14 @@ func (r *run) keepsAvailable(n *node) bool {
 		}
 	}
 	return false
+}
+
+// upSince returns since when a node is Ready; zero: it is not, does not say, or is not there.
+func upSince(node *corev1.Node) time.Time {
+	if node == nil {
+		return time.Time{}
+	}
+	return failure.BackSince(node)
 }
 
 // better reports whether a is to stay rather than b (M3). In this order it prefers a pod that serves, is available, ready, bound,

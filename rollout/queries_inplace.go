@@ -7,7 +7,7 @@ import (
 )
 
 // What several steps ask about updating a node's outdated pod in place (I rules). None of it writes anything but what was
-// compared once, to be remembered. updateInPlace in update.go takes the steps of an update.
+// compared once, to be remembered. updateInPlace in admit.go takes the steps of an update.
 
 // inPlace is what is known about updating a node's outdated pod in place. The zero value stands for nothing known: nobody has
 // looked.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -124,14 +123,6 @@ func (r *run) failsThere(n *node, hash string) (fails bool, changes time.Time) {
 	}
 	verdict := r.failing.Of(nil, r.seriesOf(n, hash), r.snapshot.Now)
 	return verdict.Failed, verdict.At
-}
-
-// upSince returns since when a node is Ready; zero: it is not, does not say, or is not there.
-func upSince(node *corev1.Node) time.Time {
-	if node == nil {
-		return time.Time{}
-	}
-	return failure.BackSince(node)
 }
 
 // seriesOf returns what is remembered of failed pods of a revision on the node (F1).

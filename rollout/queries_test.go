@@ -23,6 +23,9 @@ var memos = []string{"templateOf", "overridesFor", "changeTo"}
 // command.
 func TestQueriesDoNotWrite(t *testing.T) {
 	writers, methods := writersWithResults(sources(t))
+	if n := len(tableFunctions(sources(t))); n < 30 {
+		t.Errorf("only %d functions are found in the tables of gates and ledgers", n)
+	}
 	slices.Sort(commands)
 	if !slices.Equal(writers, commands) {
 		t.Errorf("these return something and write:\n%v\nthese are known as commands:\n%v", writers, commands)
@@ -46,6 +49,8 @@ func TestWritersAreFound(t *testing.T) {
 		"an element":                "for _, n := range r.nodes { n.waiting = true }",
 		"by a command":              "r.wake(time.Time{})",
 		"by a command of a command": "r.outer()",
+		"a ledger":                  "l.takeNow(r, 1)",
+		"by a row of a table":       "",
 		"":                          "own := node{}; own.waiting = true; var m = make(map[int]bool); m[1] = true; sum := r.down; sum++",
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "query.go", `package rollout
@@ -53,13 +58,21 @@ func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[i] }
 func (r *run) wake(at time.Time) { r.plan.NextWake = at }
 func (r *run) outer() { r.inner() }
 func (r *run) inner() { r.wake(time.Time{}) }
+var gates = [...]gate{{shut: func(r *run) bool { r.inner(); return true }, has: func(r *run) bool { return true }}}
 func (r *run) query(p *pod) bool { `+body+`; return true }
 `, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		writers, _ := writersWithResults(map[string]*ast.File{"query.go": file})
-		if found := slices.Contains(writers, "query"); found != (what != "") {
+		wanted := "query"
+		if what == "by a row of a table" {
+			wanted = "a row's shut"
+		}
+		if slices.Contains(writers, "a row's has") {
+			t.Errorf("a row that only answers is taken for one that writes")
+		}
+		if found := slices.Contains(writers, wanted); found != (what != "") {
 			t.Errorf("a query that writes %q: found is %v", what, found)
 		}
 	}
@@ -80,7 +93,10 @@ func writersWithResults(files map[string]*ast.File) (names, all []string) {
 			_, pointers[f.Name.Name] = results.List[0].Type.(*ast.StarExpr)
 		}
 	})
-	writers, before := map[string]bool{}, -1
+	rows := tableFunctions(files)
+	methods = append(methods, rows...)
+	// What takes from a ledger writes, whichever it is.
+	writers, before := map[string]bool{"takeNow": true}, -1
 	for len(writers) > before {
 		before = len(writers)
 		for _, f := range methods {
@@ -100,6 +116,32 @@ func writersWithResults(files map[string]*ast.File) (names, all []string) {
 	}
 	slices.Sort(names)
 	return names, all
+}
+
+// tableFunctions returns the functions in the tables of gates and ledgers that answer something, named for their table and column.
+func tableFunctions(files map[string]*ast.File) []*ast.FuncDecl {
+	var rows []*ast.FuncDecl
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			table, ok := decl.(*ast.GenDecl)
+			if !ok || table.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(table, func(n ast.Node) bool {
+				pair, isPair := n.(*ast.KeyValueExpr)
+				if !isPair {
+					return true
+				}
+				column, isName := pair.Key.(*ast.Ident)
+				f, isFunction := pair.Value.(*ast.FuncLit)
+				if isName && isFunction {
+					rows = append(rows, &ast.FuncDecl{Name: ast.NewIdent("a row's " + column.Name), Type: f.Type, Body: f.Body})
+				}
+				return true
+			})
+		}
+	}
+	return rows
 }
 
 // writes reports whether a function assigns to what somebody else can see: through its receiver, a pointer that it was given, or
@@ -181,13 +223,13 @@ func root(x ast.Expr) string {
 
 // lifetimes are the steps that write the fields of each part of a run, and the files that several steps use.
 var lifetimes = map[string][]string{
-	"facts":        {"place", "join", "resolve"},
-	"aim":          {"place", "resolve", "target", "templates.go"},             // step 1 knows the effects of overrides for the template of the update revision
-	"nodeAim":      {"place", "resolve", "target", "classify", "templates.go"}, // step 5 knows which parts are closed, and what goes back to the base there
+	"facts":        {"place", "resolve"},
+	"aim":          {"place", "resolve", "goal", "templates.go"},             // step 1 knows the effects of overrides for the template of the update revision
+	"nodeAim":      {"place", "resolve", "goal", "classify", "templates.go"}, // step 5 knows which parts are closed, and what goes back to the base there
 	"nodeFindings": {"classify"},
 	"opened":       {"classify"},
-	"draft":        {"target", "classify", "repair", "admit", "slowstart.go", "room.go", "actions.go"}, // step 4 says how many nodes a first installation leaves empty
-	"nodeDraft":    {"repair", "admit", "slowstart.go", "room.go", "actions.go"},
+	"draft":        {"goal", "classify", "repair", "admit", "slowstart.go", "ledgers.go", "actions.go"}, // step 4 says how many nodes a first installation leaves empty
+	"nodeDraft":    {"repair", "admit", "slowstart.go", "ledgers.go", "actions.go"},
 }
 
 // TestLifetimes: after the steps that find them out, facts and aim are only read, and so is the state of a node.
@@ -196,7 +238,7 @@ func TestLifetimes(t *testing.T) {
 	steps := map[string]string{}
 	for _, listed := range listedSteps(files["doc.go"]) {
 		for _, file := range listed[1:] {
-			steps[file] = listed[0]
+			steps[file] = cmp.Or(steps[file], listed[0]) // the file of two steps is that of the first
 		}
 	}
 	for part, allowed := range lifetimes {

@@ -1,5 +1,10 @@
 package rollout
 
+import (
+	"cmp"
+	"fmt"
+)
+
 // Reason says why a decision or an action is what it is.
 type Reason uint8
 
@@ -173,4 +178,180 @@ var reasonNames = [reasons]string{
 	ReasonUnattributable:     "Unattributable",
 	ReasonGated:              "Gated",
 	ReasonDeparting:          "Departing",
+}
+
+// Limit names a bound that kept a plan from doing more for a node.
+type Limit uint8
+
+// The limits.
+const (
+	// LimitNone: no limit kept anything from being done.
+	LimitNone Limit = iota
+	// LimitMaxUnavailable: the nodes that count as unavailable use maxUnavailable up (B3).
+	LimitMaxUnavailable
+	// LimitMaxSurge: all places of maxSurge are taken, or under surge a prepared pod waits for the new one (B3, B4).
+	LimitMaxSurge
+	// LimitBurst: the plan has as many creates, deletes or new updates in place as it may hold (M6).
+	LimitBurst
+	// LimitBackoff: the back-off of failed pods lasts (M2).
+	LimitBackoff
+	// LimitMinReadySeconds: the new pod has not been Ready for long enough to be available (B5).
+	LimitMinReadySeconds
+	// LimitDesired: available pods must outnumber desired before this one may go (M4).
+	LimitDesired
+	// LimitPaused: the set is paused, so that no node is begun (T4).
+	LimitPaused
+	// LimitFrozen: the set is frozen, so that nothing is created or deleted (T4).
+	LimitFrozen
+	// LimitOnDelete: the strategy is OnDelete, which holds all nodes (T5).
+	LimitOnDelete
+	// LimitPartition: the partition holds the node, or in a first installation leaves it empty (T2, T7).
+	LimitPartition
+	// LimitNodeSelector: the strategy's nodeSelector does not match the node (T3).
+	LimitNodeSelector
+	// LimitInPlaceOnly: the method is InPlaceOnly, and the pod cannot be updated in place (I1).
+	LimitInPlaceOnly
+	// LimitHook: a hook is waited for (L2, L3).
+	LimitHook
+	// LimitGracePeriod: the grace period between making a pod unready and updating it in place lasts (I4).
+	LimitGracePeriod
+	// LimitCanary: the canary is paused (C7), or has failed with nothing to go back to.
+	LimitCanary
+	// LimitSlowStart: as many nodes are under way as slow start allows now (B7).
+	LimitSlowStart
+	// LimitDeparting: the node is on its way out of the cluster, and is left alone (M8).
+	LimitDeparting
+	// LimitDraining: the node is being drained, or has been, and nothing is begun there by choice (M8).
+	LimitDraining
+	// LimitStage: a part of a stage that comes before the node's is not done (T8), or the stable revision that the node is to
+	// get had not come to it in its stages when another was tried.
+	LimitStage
+	// LimitSoak: the part before the node's is done, and its time to soak is not over (T8).
+	LimitSoak
+	// LimitApproval: the node's part of a stage needs an approval (T8).
+	LimitApproval
+	// LimitFailures: the update revision has failed on too many nodes, and no further node is begun (F3).
+	LimitFailures
+	// LimitDomain: as many nodes of a domain, or in as many places, are disturbed as may be; Decision.Domain says of which (B10).
+	LimitDomain
+
+	limits // count
+)
+
+// String returns the limit as the spec calls it; "unknown" for a value that was never declared.
+func (l Limit) String() string {
+	if int(l) < len(limitRows) && limitRows[l].name != "" {
+		return limitRows[l].name
+	}
+	return "unknown"
+}
+
+// limitRow is what is said of a limit.
+type limitRow struct {
+	// name is what the spec calls it.
+	name string
+	// node is what it means for one node that it holds or keeps waiting, where the same is said in every plan; nodes is what it
+	// means for several. Where one is empty, the other does for both, or the text has figures of the plan.
+	node, nodes string
+}
+
+// ofNode and ofNodes return the texts of a limit. A limit without any reads "code" and its number.
+func (l Limit) ofNode() string {
+	return l.text(func(row limitRow) string { return cmp.Or(row.node, row.nodes) })
+}
+func (l Limit) ofNodes() string {
+	return l.text(func(row limitRow) string { return cmp.Or(row.nodes, row.node) })
+}
+
+func (l Limit) text(of func(limitRow) string) string {
+	if int(l) < len(limitRows) {
+		if text := of(limitRows[l]); text != "" {
+			return text
+		}
+	}
+	return fmt.Sprintf("code %d", l)
+}
+
+var limitRows = [limits]limitRow{
+	LimitNone:            {name: "none"},
+	LimitMaxUnavailable:  {name: "maxUnavailable"},
+	LimitMaxSurge:        {name: "maxSurge"},
+	LimitBurst:           {name: "burst"},
+	LimitBackoff:         {name: "backoff", nodes: "failed pods were deleted there a short time ago"},
+	LimitMinReadySeconds: {name: "minReadySeconds", nodes: "new pods have not been ready for minReadySeconds"},
+	LimitDesired:         {name: "desired", nodes: "pods there serve until available pods outnumber desired"},
+	LimitPaused:          {name: "paused", node: "the rollout is paused"},
+	LimitFrozen:          {name: "frozen", node: "the set is frozen", nodes: "repair is due, but the set is frozen"},
+	LimitOnDelete:        {name: "onDelete", node: "the strategy is OnDelete: a pod is replaced when somebody deletes it"},
+	LimitPartition:       {name: "partition", nodes: "a first installation leaves the partition empty"},
+	LimitNodeSelector:    {name: "nodeSelector"},
+	LimitInPlaceOnly:     {name: "inPlaceOnly", node: "the method is InPlaceOnly"},
+	LimitHook:            {name: "hook", nodes: "a hook is waited for"},
+	LimitGracePeriod: {
+		name:  "gracePeriodSeconds",
+		nodes: "pods were made unready, and are updated in place after the grace period",
+	},
+	LimitCanary:    {name: "canary", node: "the canary is paused, and replaces nothing"},
+	LimitSlowStart: {name: "slowStart"},
+	LimitDeparting: {
+		name:  "departing",
+		node:  "the node is leaving the cluster or under maintenance: nothing is begun there until that ends",
+		nodes: "nodes that are leaving the cluster or under maintenance are left alone until that ends",
+	},
+	LimitDraining: {
+		name:  "draining",
+		node:  "the node is being drained, or has been: no update is begun there until that ends",
+		nodes: "no update is begun on nodes that are being drained, or have been, until that ends",
+	},
+	LimitStage: {
+		name:  "stage",
+		nodes: "the stable revision had not come to them in its stages when the update revision was tried",
+	},
+	LimitSoak:     {name: "soak"},
+	LimitApproval: {name: "approval"},
+	LimitFailures: {name: "failures"},
+	LimitDomain:   {name: "domain"},
+}
+
+// The enumerations have a text form, their String, so that a plan encoded as JSON has words and not numbers. The numbers may
+// change between versions, the words do not.
+
+// MarshalText is String, but fails for a value that was never declared.
+func (s NodeState) MarshalText() ([]byte, error) { return marshal(states, s) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (t Target) MarshalText() ([]byte, error) { return marshal(targets, t) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (v Verb) MarshalText() ([]byte, error) { return marshal(verbs, v) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (e Exemption) MarshalText() ([]byte, error) { return marshal(exemptions, e) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (l Limit) MarshalText() ([]byte, error) { return marshal(limits, l) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (r Reason) MarshalText() ([]byte, error) { return marshal(reasons, r) }
+
+// MarshalText is String, but fails for a value that was never declared.
+func (v RevisionVerb) MarshalText() ([]byte, error) { return marshal(revisionVerbs, v) }
+
+// marshal returns the text of a value. There are so many as count says.
+func marshal[T interface {
+	~uint8
+	fmt.Stringer
+}](count, v T) ([]byte, error) {
+	if v >= count {
+		return nil, fmt.Errorf("%T: %d was never declared", v, uint8(v))
+	}
+	return []byte(v.String()), nil
+}
+
+// name looks an enumeration value up in its table. A value that was never declared reads "unknown".
+func name[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return "unknown"
 }

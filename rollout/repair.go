@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -93,9 +95,9 @@ func (r *run) mend(i int32) {
 		switch p := &r.pods[j]; {
 		case p.traits.hasAny(deleting|finished|deleteDeferred) || j == n.goalPod || j == n.outdatedPod:
 		case p.traits.hasAny(preparingDelete):
-			r.deletePrepared(i, j, ReasonReleased)
+			r.delete(i, j, VerbDelete, ReasonReleased)
 		case p.isPrepared():
-			r.deletePrepared(i, j, ReasonSurplus)
+			r.delete(i, j, VerbDelete, ReasonSurplus)
 		}
 	}
 	r.continueStaying(i)
@@ -129,7 +131,7 @@ func (r *run) deleteFailed(i int32) {
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
-		if !p.traits.hasAny(atGoal) && r.beginHeldBy(n) == LimitNone && n.closed == LimitNone {
+		if !p.traits.hasAny(atGoal) && r.stops(i, changeTarget).by == nil {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
@@ -180,16 +182,6 @@ func (r *run) supersede(i int32) {
 	case !r.pods[n.outdatedPod].traits.hasAny(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
 	}
-}
-
-// deletePrepared deletes a pod if no hook holds it (L2) and there is room (B3).
-func (r *run) deletePrepared(i, j int32, reason Reason) {
-	p := &r.pods[j]
-	if r.goesNow(p) && !r.takeRoom(i, p) {
-		r.waitForRoom(i, p)
-		return
-	}
-	r.delete(i, j, VerbDelete, reason)
 }
 
 // createMissing creates a pod on a run node that misses one (M1). A finished pod that is not deleted yet keeps its place on the
@@ -263,4 +255,33 @@ func (r *run) exemptMissing() (count int32, changes time.Time) {
 		}
 	}
 	return count, changes
+}
+
+// repairStrays gives a decision to each pod whose node is gone (M5) or cannot be read off the pod (P7). It deletes those that are
+// pinned to a node that is gone, but not bound to it.
+func (r *run) repairStrays() {
+	slices.SortFunc(r.strays, func(a, b pod) int {
+		nodeA, _ := placement.TargetNode(a.Object)
+		nodeB, _ := placement.TargetNode(b.Object)
+		return cmp.Or(cmp.Compare(nodeA, nodeB), byName(a.Object, b.Object))
+	})
+	for i := range r.strays {
+		r.plan.Decisions = append(r.plan.Decisions, r.repairStray(&r.strays[i]))
+	}
+}
+
+func (r *run) repairStray(p *pod) Decision {
+	node, ok := placement.TargetNode(p.Object)
+	d := Decision{Node: node, Pod: p.Name, State: StateVanished}
+	switch {
+	case !ok:
+		d.State, d.Reason = StateUnattributed, ReasonUnattributable
+	case p.traits.hasAny(bound):
+		d.Reason = ReasonVanished
+	case p.traits.hasAny(marked):
+		d.Verb, d.Reason = VerbWait, ReasonTerminating
+	default:
+		r.deleteStray(&d, p, ReasonNodeGone)
+	}
+	return d
 }

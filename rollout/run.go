@@ -141,7 +141,7 @@ type nodeAim struct {
 	// draining reports whether the node is being drained, or has been, so that nothing is begun there by choice (M8).
 	draining bool
 	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
-	// (T5). LimitNone: nothing does. run.beginHeldBy adds what stops the whole rollout, such as paused.
+	// (T5). LimitNone: nothing does. It is one of the gates (gates.go).
 	heldBy Limit
 }
 
@@ -285,7 +285,7 @@ type hash struct {
 	changes [goals]change
 }
 
-// through takes the nine steps. Each is one method, in the file of its name.
+// through takes the nine steps. Each is one method.
 func (r *run) through() error {
 	if err := r.place(); err != nil { // 1
 		return err
@@ -296,7 +296,7 @@ func (r *run) through() error {
 	if err := r.resolve(); err != nil { // 3
 		return err
 	}
-	r.target()   // 4
+	r.goal()     // 4
 	r.classify() // 5
 	r.repair()   // 6
 	r.admit()    // 7
@@ -315,11 +315,6 @@ func (r *run) decision(i int32) *Decision { return &r.plan.Decisions[r.nodes[i].
 func (r *run) podsOf(n *node) []pod { return r.pods[n.first:n.end] }
 
 func (r *run) outcome(i int32) placement.Outcome { return r.decision(i).Placement.Outcome }
-
-// surge reports whether new pods may stand beside old ones.
-func (r *run) surge() bool {
-	return r.spec.Strategy.Type == RollingUpdate && r.maxSurge.Value > 0
-}
 
 // wake moves NextWake to at, if at is in the future and earlier than NextWake.
 func (r *run) wake(at time.Time) {

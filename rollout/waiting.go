@@ -183,21 +183,8 @@ func (w WaitingNodes) because() string {
 	case w.Reason == ReasonHeld && w.Limit == LimitNodeSelector:
 		return "the strategy's nodeSelector does not match"
 	case w.Reason == ReasonHeld:
-		return text(holdTexts[:], w.Limit)
+		return w.Limit.ofNode()
 	default:
-		return text(waitTexts[:], w.Limit)
+		return w.Limit.ofNodes()
 	}
-}
-
-var waitTexts = [limits]string{
-	LimitBackoff:         "failed pods were deleted there a short time ago",
-	LimitMinReadySeconds: "new pods have not been ready for minReadySeconds",
-	LimitDesired:         "pods there serve until available pods outnumber desired",
-	LimitHook:            "a hook is waited for",
-	LimitGracePeriod:     "pods were made unready, and are updated in place after the grace period",
-	LimitPartition:       "a first installation leaves the partition empty",
-	LimitFrozen:          "repair is due, but the set is frozen",
-	LimitStage:           "the stable revision had not come to them in its stages when the update revision was tried",
-	LimitDeparting:       "nodes that are leaving the cluster or under maintenance are left alone until that ends",
-	LimitDraining:        "no update is begun on nodes that are being drained, or have been, until that ends",
 }

@@ -94,7 +94,7 @@ var removals = []removal{
 	},
 	{
 		rule: "M1", what: "a create does not wait for a terminating pod", file: "rollout/queries.go",
-		old:  "return !n.terminating && !n.leavesByHook || r.surge()",
+		old:  "return !n.terminating && !n.leavesByHook || r.surges()",
 		new:  "return true",
 		test: "TestRepairM1Missing/terminating",
 	},
@@ -106,8 +106,8 @@ var removals = []removal{
 	},
 	{
 		rule: "M3", what: "surplus pods stay", file: "rollout/repair.go",
-		old:  "r.delete(i, j, VerbDelete, ReasonSurplus)",
-		new:  "r.note(i, VerbWait, ReasonSurplus, nil)",
+		old:  "\t\tdefault:\n\t\t\tr.delete(i, j, VerbDelete, ReasonSurplus)",
+		new:  "\t\tdefault:\n\t\t\tr.note(i, VerbWait, ReasonSurplus, nil)",
 		test: "TestRepairM3Surplus",
 	},
 	{
@@ -117,15 +117,15 @@ var removals = []removal{
 		test: "TestRepairM4NotEligible",
 	},
 	{
-		rule: "M5", what: "pods of vanished nodes stay", file: "rollout/stray.go",
+		rule: "M5", what: "pods of vanished nodes stay", file: "rollout/repair.go",
 		old:  "r.deleteStray(&d, p, ReasonNodeGone)",
 		new:  "d.Reason = ReasonNodeGone",
 		test: "TestRepairM5Strays",
 	},
 	{
-		rule: "M6", what: "no burst", file: "rollout/burst.go",
-		old:  "case *of == 0:",
-		new:  "case false:",
+		rule: "M6", what: "no burst", file: "rollout/ledgers.go",
+		old:  "if *of == 0 {",
+		new:  "if false {",
 		test: "TestBudgetM6Burst",
 	},
 	{
@@ -135,13 +135,13 @@ var removals = []removal{
 		test: "TestBudgetB4MaxSurge/missing",
 	},
 	{
-		rule: "M8", what: "no node departs", file: "rollout/target.go",
+		rule: "M8", what: "no node departs", file: "rollout/goal.go",
 		old:  "n.departing, n.draining = out.Departing, out.Draining && !out.Departing",
 		new:  "n.draining = out.Draining && !out.Departing",
 		test: "TestDepartingM8/nothing_is_begun",
 	},
 	{
-		rule: "M8", what: "no node is drained", file: "rollout/target.go",
+		rule: "M8", what: "no node is drained", file: "rollout/goal.go",
 		old:  "n.departing, n.draining = out.Departing, out.Draining && !out.Departing",
 		new:  "n.departing = out.Departing",
 		test: "TestDepartingM8/no_update_is_begun_on_a_drained_node",
@@ -153,31 +153,31 @@ var removals = []removal{
 		test: "TestTargetT1HoldRevision",
 	},
 	{
-		rule: "T2", what: "the partition holds nobody", file: "rollout/target.go",
+		rule: "T2", what: "the partition holds nobody", file: "rollout/goal.go",
 		old:  "n.heldBy = LimitPartition",
 		new:  "n.heldBy = LimitNone",
 		test: "TestTargetT2Partition",
 	},
 	{
-		rule: "T3", what: "the selector holds nobody", file: "rollout/target.go",
+		rule: "T3", what: "the selector holds nobody", file: "rollout/goal.go",
 		old:  "n.heldBy = LimitNodeSelector",
 		new:  "n.heldBy = LimitNone",
 		test: "TestTargetT3NodeSelector",
 	},
 	{
-		rule: "T4", what: "paused begins nodes", file: "rollout/queries_hold.go",
-		old:  "case strategy.Paused:",
-		new:  "case false:",
+		rule: "T4", what: "paused begins nodes", file: "rollout/gates.go",
+		old:  "return p.spec.Strategy.Paused }",
+		new:  "return false }",
 		test: "TestBudgetB3MaxUnavailable/paused",
 	},
 	{
-		rule: "T5", what: "OnDelete updates", file: "rollout/target.go",
+		rule: "T5", what: "OnDelete updates", file: "rollout/goal.go",
 		old:  "r.nodes[i].heldBy = LimitOnDelete",
 		new:  "r.nodes[i].heldBy = LimitNone",
 		test: "TestBudgetB3MaxUnavailable/OnDelete",
 	},
 	{
-		rule: "T6", what: "nodes outside the canary go on", file: "rollout/target.go",
+		rule: "T6", what: "nodes outside the canary go on", file: "rollout/goal.go",
 		old: `		return !r.hasUpdate(n)
 `,
 		new: `		return false
@@ -185,7 +185,7 @@ var removals = []removal{
 		test: "TestCanary/begins_on_one_node",
 	},
 	{
-		rule: "T7", what: "a first installation fills every node", file: "rollout/target.go",
+		rule: "T7", what: "a first installation fills every node", file: "rollout/goal.go",
 		old:  "r.installsLeft = max(0, budget.Desired-budget.Partition-updated)",
 		new:  "_ = updated",
 		test: "TestTargetT7PartitionedScaling",
@@ -204,26 +204,26 @@ var removals = []removal{
 	},
 	{
 		rule: "B2", what: "held nodes do not count", file: "rollout/queries.go",
-		old:  "return !r.serving(&r.nodes[i]), notYet && r.surge()",
-		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), notYet && r.surge()",
+		old:  "return !r.serving(&r.nodes[i]), notYet && r.surges()",
+		new:  "return r.nodes[i].heldBy == LimitNone && !r.serving(&r.nodes[i]), notYet && r.surges()",
 		test: "TestTargetT2Partition/broken_old_pods_are_held_too",
 	},
 	{
-		rule: "B3", what: "maxUnavailable is not looked at", file: "rollout/admit.go",
-		old:  "return budget.Unavailable >= budget.MaxUnavailable || r.downIsFull(),",
-		new:  "return false,",
+		rule: "B3", what: "maxUnavailable is not looked at", file: "rollout/ledgers.go",
+		old:  "full := budget.Unavailable >= budget.MaxUnavailable || r.downIsFull()",
+		new:  "full := false && budget == nil",
 		test: "TestBudgetB3MaxUnavailable/at_the_limit",
 	},
 	{
-		rule: "B3", what: "what was prepared needs no room", file: "rollout/room.go",
-		old:  "if r.downIsFull() || r.areDomainsFull(i) {",
-		new:  "if r.areDomainsFull(i) {",
+		rule: "B3", what: "what was prepared needs no room", file: "rollout/ledgers.go",
+		old:  "return limitIf(r.downIsFull(), LimitMaxUnavailable)",
+		new:  "return LimitNone",
 		test: "TestBudgetB3Prepared/prepared,_let_go_and_ready",
 	},
 	{
-		rule: "B4", what: "maxSurge is not looked at", file: "rollout/admit.go",
-		old:  "return budget.Surging >= budget.MaxSurge,",
-		new:  "return false,",
+		rule: "B4", what: "maxSurge is not looked at", file: "rollout/ledgers.go",
+		old:  "isReady && budget.Surging >= budget.MaxSurge && !",
+		new:  "isReady && budget == nil && !",
 		test: "TestBudgetB4MaxSurge/at_the_limit",
 	},
 	{
@@ -263,15 +263,15 @@ var removals = []removal{
 		test: "TestOutagesB9/down_before_its_update",
 	},
 	{
-		rule: "B10", what: "domains bound nothing", file: "rollout/admit.go",
-		old:  "case r.isBeginningFull(i) && !r.takesBudget(d):",
-		new:  "case false:",
+		rule: "B10", what: "domains bound nothing", file: "rollout/ledgers.go",
+		old:  "return limitIf(full && isReady && !r.takesBudget(d) && !d.Exempt(), LimitDomain)",
+		new:  "return limitIf(full && d == nil, LimitDomain)",
 		test: "TestDomainsB10/one_node_of_each_rack",
 	},
 	{
-		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/admit.go",
-		old:  "if found.obstructed() && r.spec.Strategy.Method == inplace.Only {",
-		new:  "if false {",
+		rule: "I1", what: "InPlaceOnly recreates", file: "rollout/gates.go",
+		old:  "return r.nodes[i].outdatedPod != none && r.findInPlace(i).obstructed(), LimitInPlaceOnly",
+		new:  "return false, LimitInPlaceOnly",
 		test: "TestInPlaceUpdate/no_readiness_gate,_in_place_only",
 	},
 	{
@@ -380,9 +380,9 @@ var removals = []removal{
 		test: "TestCanaryMarks/promoted",
 	},
 	{
-		rule: "C7", what: "a paused canary goes on", file: "rollout/queries_hold.go",
-		old:  "case r.trial.Phase == canary.Paused && n.goal == toUpdate:",
-		new:  "case false:",
+		rule: "C7", what: "a paused canary goes on", file: "rollout/gates.go",
+		old:  "rests := r.trial.Phase == canary.Paused || r.trial.Phase == canary.Failed",
+		new:  "rests := r.trial.Phase == canary.Failed",
 		test: "TestCanaryJoined/paused,_other_resources",
 	},
 	{

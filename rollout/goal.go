@@ -2,18 +2,21 @@ package rollout
 
 import (
 	"slices"
+	"time"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// target is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
+// goal is step 4. It gives each node its goal, and finds what holds the node back (T rules). Whether a hold matters is decided
 // in classify: a node that is at its goal already, or has no pod, has its goal as target although a rule holds it, unless
 // its lost pod comes back at an older revision, as with holdRevision.
-func (r *run) target() {
+func (r *run) goal() {
 	if r.spec.Strategy.Type == OnDelete {
 		for i := range r.nodes {
 			r.nodes[i].heldBy = LimitOnDelete
@@ -139,7 +142,7 @@ func (r *run) goesStable(n *node) bool {
 
 // findLeaving finds the nodes that M8 leaves alone, and those where it begins nothing.
 func (r *run) findLeaving() {
-	if r.outages == nil || r.outages.Touch {
+	if !r.sparesLeaving() {
 		return
 	}
 	for i := range r.nodes {
@@ -299,4 +302,55 @@ func (r *run) liveRevisions(n *node) (now, old bool) {
 		}
 	}
 	return now, old
+}
+
+// rolloutRecord returns what is known of the rollout. It begins when its revision is first seen, and again when the revision is
+// promoted, or retried after it was given up.
+func (r *run) rolloutRecord() Record {
+	now, record := r.snapshot.Now, r.remembered.Rollout
+	promoted := r.trial.Record.Verdict != nil && r.trial.Phase == canary.Idle && r.remembered.Canary.Verdict == nil
+	promoted = promoted && r.remembered.Canary.Revision == r.revision.Update.Hash
+	begins := Record{Revision: r.revision.Update.Hash, Began: now}
+	if record.Revision == "" { // nothing is remembered of the rollout
+		begins.Lost = (r.outages != nil || r.failures != nil) && r.revision.Update.Existing != nil
+	}
+	switch {
+	case promoted || r.beginsAnew():
+		record = begins
+	case record.Revision == "":
+		record = begins
+		record.Frontier = r.markedFrontier()
+	default:
+		// The memory may be older than the mark. A mark that is older than the rollout is not of it.
+		if marked := r.markedFrontier(); !marked.At.Before(record.Began) {
+			record.Frontier = r.parts().Further(record.Frontier, marked)
+		}
+	}
+	switch {
+	case r.spec.Strategy.Canary == nil:
+		record.Stable = ""
+	case r.unwritten():
+		record.Stable = r.remembered.Rollout.Stable
+	default:
+		record.Stable = r.revision.Stable.Hash
+	}
+	paused := r.halted()
+	switch {
+	case paused && record.PausedSince.IsZero():
+		record.PausedSince = now
+	case !paused && !record.PausedSince.IsZero():
+		record.Paused += max(0, now.Sub(record.PausedSince))
+		record.PausedSince = time.Time{}
+	}
+	return record
+}
+
+// markedFrontier returns how far the stages are by the mark on the update revision (T8). Zero: it has none, or one of an earlier
+// rollout.
+func (r *run) markedFrontier() stage.Frontier {
+	update := r.revision.Update
+	if update.Existing == nil || r.rules.Stages.Len() == 0 {
+		return stage.Frontier{}
+	}
+	return stage.ReadAnnotation(update.Existing.Annotations[history.FrontierAnnotation], update.Number)
 }
