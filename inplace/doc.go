@@ -31,7 +31,7 @@
 //
 // # Guarantees
 //
-// They are rules I2 to I5 of DESIGN.md:
+// They are rules I2 to I5 of docs/rules.md:
 //   - The patches change what I2 allows and nothing else, name only keys that one of the templates names, and carry the
 //     UID of the pod.
 //   - As far as the patches decide it, no container restarts in a pod that is ready, nor before the grace period is over, nor

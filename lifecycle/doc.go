@@ -93,7 +93,7 @@
 //
 // # Guarantees
 //
-// For any pod, minReadySeconds and now (rule B5 of DESIGN.md):
+// For any pod, minReadySeconds and now (rule B5 of docs/rules.md):
 //   - an available pod is ready, and a pod that has ended is neither;
 //   - a pod that is available stays so while only now advances;
 //   - AvailableAt, where it is set, is the very first instant at which the unchanged pod is available.

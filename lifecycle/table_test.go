@@ -202,7 +202,7 @@ func (r *rule) fits(t *testing.T, s situation) bool {
 	return false
 }
 
-// ruleOf returns the rule in DESIGN.md that an intent's rows of the table spell out.
+// ruleOf returns the rule in docs/rules.md that an intent's rows of the table spell out.
 func ruleOf(intent lifecycle.Intent) string {
 	if intent == lifecycle.Delete {
 		return "L2"

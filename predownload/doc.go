@@ -1,5 +1,5 @@
 // Package predownload decides which images to pull on which nodes ahead of an update, so that the new containers find
-// their images on the node (rules D1 and D2 of DESIGN.md).
+// their images on the node (rules D1 and D2 of docs/rules.md).
 //
 // There are two ways to use it. [Select] picks the pulls to start now. It needs something on the nodes that pulls images,
 // such as a runtime client or the NodeImage objects of OpenKruise:

@@ -77,7 +77,7 @@
 // spec.go, validation.go, planner.go, snapshot.go, memory.go, claim.go and reading.go (whose half about settled nodes belongs to
 // step resolve). What comes out is in plan.go, decision.go, reason.go, explain.go, explain_policy.go, waiting.go and execute.go.
 //
-// Comments cite the rules of DESIGN.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
+// Comments cite the rules of docs/rules.md by number: P placement, R revisions, M repair, T targets, B budgets, I in-place
 // update, L lifecycle, D pre-download, C canary, F failures, S status.
 //
 // # Contract
@@ -106,6 +106,6 @@
 // M6), lets pods on ineligible nodes use up partition and scaling (T2, T7), waits for terminating Failed pods and keeps Succeeded
 // ones (M1, M2), and never takes back a pod that is to be deleted (L2). The Datadog ExtendedDaemonSet picks victims past its
 // budget (B3), deletes pods on nodes that are merely not schedulable (P3), promotes a failed canary when its time is over (C4),
-// counts its slow start by calls (B7) and overlooks removed settings (P8). DESIGN.md lists every difference with its rule; the
+// counts its slow start by calls (B7) and overlooks removed settings (P8). docs/differences.md lists every difference with its rule; the
 // conformance tests find no other.
 package rollout

@@ -74,3 +74,38 @@ func (a *asideRule) adjustPlain(isPlain func(*fleet.Pod) bool) {
 	}
 	a.pods, a.available = &pods, false
 }
+
+// Activities are the columns of the table of gates, by what DESIGN.md calls them.
+var Activities = []struct {
+	Name string
+	Bit  activity
+}{
+	{"begin", beginUpdate}, {"go on in place", continueUpdate}, {"go on leaving", continueLeaving}, {"show the goal", changeTarget},
+	{"create", createPod}, {"delete", deletePod}, {"pull", pullImages}, {"write history", writeHistory},
+}
+
+// GateTable returns the table of gates as DESIGN.md shows it, a line for each.
+func GateTable() []string {
+	var rows []string
+	for _, g := range gates {
+		row := "| " + g.name + " |"
+		for _, activity := range Activities {
+			cell := " "
+			if g.stops&activity.Bit != 0 {
+				cell = " stops "
+			}
+			row += cell + "|"
+		}
+		rows = append(rows, row+" "+g.opens+" |")
+	}
+	return rows
+}
+
+// LedgerTable returns the table of ledgers as DESIGN.md shows it, a line for each.
+func LedgerTable() []string {
+	var rows []string
+	for _, l := range ledgers {
+		rows = append(rows, "| "+l.name+" | "+l.begins+" | "+l.takesAway+" |")
+	}
+	return rows
+}

@@ -74,15 +74,22 @@ var gates = [...]gate{
 		shut:  (*run).isCanaryShut,
 	},
 	{
-		name: "OnDelete (T5), node selector (T3), partition (T2)", opens: "user", reason: ReasonHeld,
+		name: "OnDelete (T5)", opens: "user", reason: ReasonHeld,
 		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
-		has: func(p *Planner) bool {
-			return p.spec.Strategy.Type == OnDelete || p.partitionSize.Value > 0 || !p.rules.NodeSelector.Empty()
-		},
-		shut: func(r *run, i int32) (bool, Limit, time.Time) {
-			limit := r.nodes[i].heldBy
-			return limit != LimitNone, limit, time.Time{}
-		},
+		has:   func(p *Planner) bool { return p.spec.Strategy.Type == OnDelete },
+		shut:  heldBy(LimitOnDelete),
+	},
+	{
+		name: "node selector (T3)", opens: "user", reason: ReasonHeld,
+		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		has:   func(p *Planner) bool { return !p.rules.NodeSelector.Empty() },
+		shut:  heldBy(LimitNodeSelector),
+	},
+	{
+		name: "partition (T2)", opens: "user", reason: ReasonHeld,
+		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		has:   func(p *Planner) bool { return p.partitionSize.Value > 0 },
+		shut:  heldBy(LimitPartition),
 	},
 	{
 		name: "the revision cannot be read (T6)", opens: "user", reason: ReasonRevisionUnreadable,
@@ -115,12 +122,20 @@ var gates = [...]gate{
 		},
 	},
 	{
-		name: "stage, soak, approval (T8); too many failures (F3)", opens: "parts, clock, user", reason: ReasonGated,
+		name: "stage, soak, approval (T8)", opens: "parts, clock, user", reason: ReasonGated,
 		stops: beginUpdate | continueLeaving | changeTarget | pullImages,
-		has:   func(p *Planner) bool { return p.rules.Stages.Len() > 0 || p.failures != nil },
+		has:   func(p *Planner) bool { return p.rules.Stages.Len() > 0 },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			limit := r.nodes[i].closed
-			return limit != LimitNone, limit, time.Time{} // step 5 wakes when a part opens
+			return limit != LimitNone && limit != LimitFailures, limit, time.Time{} // step 5 wakes when a part opens
+		},
+	},
+	{
+		name: "too many failures (F3)", opens: "user, parts", reason: ReasonGated,
+		stops: beginUpdate | continueLeaving | changeTarget | pullImages,
+		has:   func(p *Planner) bool { return p.failures != nil },
+		shut: func(r *run, i int32) (bool, Limit, time.Time) {
+			return r.nodes[i].closed == LimitFailures, LimitFailures, time.Time{}
 		},
 	},
 	{
@@ -131,6 +146,11 @@ var gates = [...]gate{
 			return r.nodes[i].draining, LimitDraining, time.Time{}
 		},
 	},
+}
+
+// heldBy returns a question of a gate that step goal shuts: whether the node is held by that limit.
+func heldBy(limit Limit) func(*run, int32) (bool, Limit, time.Time) {
+	return func(r *run, i int32) (bool, Limit, time.Time) { return r.nodes[i].heldBy == limit, limit, time.Time{} }
 }
 
 // gatesOf returns the gates that may be shut in plans of a planner.

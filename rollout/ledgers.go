@@ -20,8 +20,9 @@ import (
 
 // ledger is one row of the table.
 type ledger struct {
-	// name is what the rule is called. The table in DESIGN.md shows it.
-	name string
+	// name is what the rule is called; begins and takesAway say what it takes to begin a node, and to take away the prepared pod
+	// that keeps one up. The table in DESIGN.md shows them.
+	name, begins, takesAway string
 	// has reports whether plans of this planner keep the ledger. Ledgers of features that a spec does not use cost nothing.
 	has func(*Planner) bool
 	// full returns the limit that leaves no room for beginning node i, whose outdated pod is Ready or not. LimitNone: there is
@@ -38,8 +39,9 @@ type ledger struct {
 // ledgers are all there are, in the order in which a plan names them: a node is shown the first that is full.
 var ledgers = [...]ledger{
 	{
-		name: "maxUnavailable (B3)",
-		has:  func(p *Planner) bool { return !p.surges() },
+		name: "maxUnavailable (B3)", begins: "a place, unless it is down already, or its pod is not Ready",
+		takesAway: "a place among the nodes that are down at this instant",
+		has:       func(p *Planner) bool { return !p.surges() },
 		full: func(r *run, i int32, isReady bool) Limit {
 			d, budget := r.decision(i), &r.plan.Budget
 			// A node that is left out of the budget takes room when this plan takes its last serving pod.
@@ -57,8 +59,9 @@ var ledgers = [...]ledger{
 		takeNow: func(r *run, _ int32) { r.downNow++ },
 	},
 	{
-		name: "maxSurge (B4)",
-		has:  (*Planner).surges,
+		name: "maxSurge (B4)", begins: "a place, unless its pod is not Ready",
+		takesAway: "never: it goes when the new pod serves",
+		has:       (*Planner).surges,
 		full: func(r *run, i int32, isReady bool) Limit {
 			budget := &r.plan.Budget
 			return limitIf(isReady && budget.Surging >= budget.MaxSurge && !r.decision(i).Exempt(), LimitMaxSurge)
@@ -72,8 +75,9 @@ var ledgers = [...]ledger{
 		fullNow: func(*run, int32) Limit { return LimitMaxSurge }, // it goes when the node's new pod serves
 	},
 	{
-		name: "domains (B10)",
-		has:  func(p *Planner) bool { return p.rules.Domains.Len() > 0 },
+		name: "domains (B10)", begins: "a place in each domain that selects it, as with the budget above",
+		takesAway: "a place in each, among the nodes that are down at this instant",
+		has:       func(p *Planner) bool { return p.rules.Domains.Len() > 0 },
 		full: func(r *run, i int32, isReady bool) Limit {
 			d := r.decision(i)
 			full := r.isDomainFull(i, &r.domains) || !r.surges() && r.isDomainFull(i, &r.domainsNow)
@@ -92,8 +96,9 @@ var ledgers = [...]ledger{
 		takeNow: func(r *run, i int32) { r.addDisturbed(i, &r.domainsNow) },
 	},
 	{
-		name: "slow start (B7)",
-		has:  func(p *Planner) bool { return p.spec.Strategy.SlowStart != nil },
+		name: "slow start (B7)", begins: "a place that no missing pod needs, unless it is under way; repair takes places, too",
+		takesAway: "a place, if its hook has let it go",
+		has:       func(p *Planner) bool { return p.spec.Strategy.SlowStart != nil },
 		full: func(r *run, i int32, _ bool) Limit {
 			if r.slow.hasPlace(&r.nodes[i]) {
 				return LimitNone

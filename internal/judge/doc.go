@@ -1,4 +1,4 @@
-// Package judge watches whole runs and says what no run may show. It is written from the rules of DESIGN.md alone, and shares
+// Package judge watches whole runs and says what no run may show. It is written from the rules of docs/rules.md alone, and shares
 // nothing with the planner, with the verifier or with the test kit: it sees no plan and no decision, only what an audit log and
 // the watches of a cluster show. Command soak has it watch random runs.
 //

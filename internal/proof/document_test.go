@@ -135,7 +135,7 @@ func counted(of map[string]int) string {
 	}
 }
 
-// invariant as DESIGN.md has it.
+// invariant as docs/invariants.md has it.
 type invariant struct{ id, says string }
 
 var invariantRow = regexp.MustCompile(`(?m)^\| (V\d+) \| ([^|]*) \|$`)
@@ -143,7 +143,7 @@ var invariantRow = regexp.MustCompile(`(?m)^\| (V\d+) \| ([^|]*) \|$`)
 func invariantsOf(t *testing.T) []invariant {
 	t.Helper()
 	list := []invariant{{"contract", "a snapshot that keeps its contract is planned, one that breaks it is refused"}}
-	for _, found := range invariantRow.FindAllStringSubmatch(read(t, design), -1) {
+	for _, found := range invariantRow.FindAllStringSubmatch(read(t, promises), -1) {
 		list = append(list, invariant{found[1], found[2]})
 	}
 	return list
@@ -151,11 +151,11 @@ func invariantsOf(t *testing.T) []invariant {
 
 var ruleLine = regexp.MustCompile(`(?m)^- \*\*([A-Z]\d+)\*\* `)
 
-// rulesOf lists the rules of DESIGN.md by number.
+// rulesOf lists the rules of docs/rules.md by number.
 func rulesOf(t *testing.T) []string {
 	t.Helper()
 	var list []string
-	for _, found := range ruleLine.FindAllStringSubmatch(read(t, design), -1) {
+	for _, found := range ruleLine.FindAllStringSubmatch(read(t, rulebook), -1) {
 		list = append(list, found[1])
 	}
 	return list

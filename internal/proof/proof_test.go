@@ -18,7 +18,7 @@ func TestEveryInvariantIsProved(t *testing.T) {
 	overSeveralPlans := []string{"V13", "V16", "V17", "V18"} // of which the verifier, that sees one, says nothing
 	invariants := invariantsOf(t)
 	if len(invariants) < 19 {
-		t.Fatalf("DESIGN.md has %d invariants only", len(invariants))
+		t.Fatalf("docs/invariants.md has %d invariants only", len(invariants))
 	}
 	for _, invariant := range invariants {
 		stated := 0

@@ -82,7 +82,7 @@ func names(rule string) *regexp.Regexp {
 func TestEveryRuleIsRemoved(t *testing.T) {
 	rules := rulesOf(t)
 	if len(rules) < 57 {
-		t.Fatalf("DESIGN.md has %d rules only", len(rules))
+		t.Fatalf("docs/rules.md has %d rules only", len(rules))
 	}
 	for _, rule := range rules {
 		if !slices.ContainsFunc(removals, func(r removal) bool { return r.rule == rule }) {

@@ -17,7 +17,8 @@ import (
 const (
 	root     = "../.."
 	document = root + "/docs/what-is-proved.md"
-	design   = root + "/DESIGN.md"
+	rulebook = root + "/docs/rules.md"
+	promises = root + "/docs/invariants.md"
 )
 
 // source is the project's tests, parsed: by directory, slash-separated and relative to the root, sorted by file name.

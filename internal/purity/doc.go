@@ -3,7 +3,7 @@
 //
 //   - does what a function of its arguments cannot do: read a clock, the environment, files or the network, draw
 //     random numbers (but from a seed), log, start goroutines, use channels, panic, keep state in a package-level variable;
-//   - imports a package of this module that is not below it in the list of DESIGN.md, section Packages;
+//   - imports a package of this module that is not below it in the list of docs/packages.md;
 //   - lets the planner and its verifier share code: rollout/verify imports nothing internal, and the planner does not import it.
 //   - draws inputs in its tests that differ from run to run (TestDrawsAreRepeatable), or has tests of tests that are built into
 //     the everyday run (TestTestsOfTestsAreApart).

@@ -15,7 +15,7 @@ import (
 
 const modulePath = "github.com/daemonplan/daemonplan"
 
-// layers gives every package of the list in DESIGN.md the number of its row, by its slash-separated directory. Row 0 is
+// layers gives every package of the list in docs/packages.md the number of its row, by its slash-separated directory. Row 0 is
 // the topmost: a package imports only packages of higher rows, and none of its own.
 type layers map[string]int
 
@@ -37,7 +37,7 @@ var excused = map[string]map[string]string{
 var unlayered = []string{"cmd", "examples", "internal"}
 
 func TestLibraryImportsPointDown(t *testing.T) {
-	list := readLayers(t, "../../DESIGN.md")
+	list := readLayers(t, "../../docs/packages.md")
 	for directory, files := range parseModule(t, "../..") {
 		for _, offence := range checkImports(list, directory, files) {
 			t.Error(offence)
@@ -60,7 +60,7 @@ func TestVerifierIsApart(t *testing.T) {
 }
 
 func TestEveryExcuseHasAReason(t *testing.T) {
-	list := readLayers(t, "../../DESIGN.md")
+	list := readLayers(t, "../../docs/packages.md")
 	for directory, offences := range excused {
 		if _, ok := list[directory]; !ok {
 			t.Errorf("%s is excused but not in the list", directory)
@@ -79,7 +79,7 @@ func TestParseLayers(t *testing.T) {
 
 | ` + "`above`" + ` | not this table |
 
-## Packages
+# Packages
 
 Text with ` + "`code`" + `.
 
@@ -359,7 +359,7 @@ func parseLayers(document string) layers {
 	row := 0
 	for line := range strings.Lines(document) {
 		if strings.HasPrefix(line, "#") {
-			inSection = strings.TrimSpace(line) == "## Packages"
+			inSection = strings.TrimSpace(line) == "# Packages"
 		}
 		if !inSection || !strings.HasPrefix(line, "| `") {
 			continue

@@ -7,10 +7,10 @@ import (
 
 func TestLibraryIsPure(t *testing.T) {
 	packages := parseModule(t, "../..")
-	for directory := range readLayers(t, "../../DESIGN.md") {
+	for directory := range readLayers(t, "../../docs/packages.md") {
 		files, ok := packages[directory]
 		if !ok {
-			t.Errorf("DESIGN.md lists %s, which is not there", directory)
+			t.Errorf("docs/packages.md lists %s, which is not there", directory)
 			continue
 		}
 		needed := map[string]bool{}

@@ -146,7 +146,7 @@ func assertPods(t reporter, name string, o canary.Options, in canary.Input, j ca
 	}
 }
 
-// ours reads pods by the rules of DESIGN.md.
+// ours reads pods by the rules of docs/rules.md.
 func ours() peer { return peer{rules: allRules} }
 
 // latest is the last time at which a container of the pod ended and was to be started again.

@@ -12,7 +12,7 @@ import (
 )
 
 // peer is a naive model of the recorded controller. Without rules it does what the controller did. Each rule makes it do in one
-// respect what DESIGN.md requires.
+// respect what docs/rules.md requires.
 type peer struct {
 	rules ruleSet
 	// byName reports whether the model goes by name where the controller follows the order of an unordered list. It is no rule,

@@ -26,7 +26,7 @@
 //
 // # Guarantees
 //
-// They are rules C1 to C7 of DESIGN.md:
+// They are rules C1 to C7 of docs/rules.md:
 //   - Chosen nodes stay chosen while they can be, also for the next template, and a percentage below 100% leaves out at
 //     least one node of several (C1).
 //   - The clock promotes a revision at the very instant at which its duration has passed, if every canary node has an

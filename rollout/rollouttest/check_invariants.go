@@ -25,7 +25,7 @@ func AssertValid(t TB, spec rollout.Spec, snapshot rollout.Snapshot, plan rollou
 	}
 }
 
-// CheckInvariants checks every invariant (DESIGN.md, "Invariants and proof") that applies to a planner for the spec in the state
+// CheckInvariants checks every invariant (docs/invariants.md) that applies to a planner for the spec in the state
 // of the snapshot, and joins what is wrong; nil if nothing is:
 //   - V1 to V12: the plan is valid as [AssertValid] says, and so is every plan that follows on the way to the end in a small
 //     cluster where pods start within seconds and nothing goes wrong;

@@ -12,7 +12,7 @@
 //
 // # Independence
 //
-// The package is written from the rules of DESIGN.md. It shares the vocabulary of package rollout with the planner, but none
+// The package is written from the rules of docs/rules.md. It shares the vocabulary of package rollout with the planner, but none
 // of its code: it reads nodes, pods and revisions by itself, and prefers obvious loops to fast ones. What both take from the
 // packages below is what a template means for revisions and tolerations, when a pod is ready or its update in place complete,
 // what a hook says, how images are spelled, and which annotations of overrides can be read (packages history, tolerations,

@@ -56,7 +56,7 @@ func (s RuleSet) Has(r Rule) bool { return s>>r&1 != 0 }
 type Entry struct {
 	// ID is its name in reports; it is unique.
 	ID string
-	// Rule is the number of the rule in DESIGN.md; several are separated by ", ".
+	// Rule is the number of the rule in docs/rules.md; several are separated by ", ".
 	Rule string
 	// Why is what the controllers do.
 	Why string

@@ -4,7 +4,7 @@
 //	benchstat -format csv -col /impl -row '.name /scenario /nodes' bench.txt | ratios
 //
 // It judges nothing: beside each ratio stands what it is to reach, and a reader knows on what machine it was measured. With
-// -write it writes the tables of README.md and DESIGN.md in that folder, too, so that both say what one run has found.
+// -write it writes the tables of README.md and docs/speed.md in that folder, too, so that both say what one run has found.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	folder := flag.String("write", "", "write the tables of README.md and DESIGN.md in this folder from the run")
+	folder := flag.String("write", "", "write the tables of README.md and docs/speed.md in this folder from the run")
 	flag.Parse()
 	found, err := run(os.Stdin, os.Stdout)
 	if err == nil && *folder != "" {

@@ -95,7 +95,10 @@ func TestTables(t *testing.T) {
 		return b.String()
 	}
 	folder := t.TempDir()
-	for _, name := range []string{"README.md", "DESIGN.md"} {
+	if err := os.Mkdir(filepath.Join(folder, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "docs/speed.md"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("a\n<!-- table: compare -->\n<!-- end -->\nb\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +119,7 @@ func TestTables(t *testing.T) {
 	for name, want := range map[string]string{
 		"README.md": "| at rest | 1,000 | 20 ms | 5.0 ms (4.0×) | 1.2 ms (16×) | 0.31 ms (64×) |\n" +
 			"| mid-rollout | 1,000 | 20 ms | 5.0 ms (4.0×) | 1.2 ms (16×) | 0.31 ms (64×) |\n",
-		"DESIGN.md": "| at rest | 1,000 | 20,000 | 78 | 5,000 | 1,250 | 312 | 19 | 4.0 |\n" +
+		"docs/speed.md": "| at rest | 1,000 | 20,000 | 78 | 5,000 | 1,250 | 312 | 19 | 4.0 |\n" +
 			"| mid-rollout | 1,000 | 20,000 | 78 | 5,000 | 1,250 | 312 | 19 | 4.0 |\n",
 	} {
 		got, err := os.ReadFile(filepath.Join(folder, name))

@@ -20,13 +20,13 @@ var scenarios = []struct{ benchmark, name string }{
 
 // write puts the tables of a run into the documents.
 func (r results) write(folder string) error {
-	readme, design := r.timesTable(), r.costsTable()
-	if strings.Contains(readme, missing) || strings.Contains(design, missing) {
+	readme, speed := r.timesTable(), r.costsTable()
+	if strings.Contains(readme, missing) || strings.Contains(speed, missing) {
 		return errors.New("the tables need all that BenchmarkDecision measures: COMPARE=Decision")
 	}
 	return cmp.Or(
 		doctable.Write(filepath.Join(folder, "README.md"), map[string]string{"compare": readme}),
-		doctable.Write(filepath.Join(folder, "DESIGN.md"), map[string]string{"compare": design}),
+		doctable.Write(filepath.Join(folder, "docs", "speed.md"), map[string]string{"compare": speed}),
 	)
 }
 
