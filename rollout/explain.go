@@ -289,18 +289,20 @@ func counted(n int32, noun string) string {
 }
 
 func (p *Plan) spent(d *Decision) string {
-	limit := d.Limit
 	if domain := p.domainOf(d); domain != nil {
 		return domain.spent()
 	}
-	if limit == LimitSlowStart {
-		return p.slow()
-	}
 	all := p.Budget.Unavailable
-	if limit == LimitMaxSurge {
+	switch d.Limit {
+	case LimitSlowStart:
+		return p.slow()
+	case LimitMaxSurge:
 		all = p.Budget.Surging
+	case LimitMaxUnavailable:
+	default:
+		return d.Limit.ofNode()
 	}
-	return fmt.Sprintf("%s %d is used up by %s", limit, p.size(limit), list(p.BudgetUsers, int(all)))
+	return fmt.Sprintf("%s %d is used up by %s", d.Limit, p.size(d.Limit), list(p.BudgetUsers, int(all)))
 }
 
 // reasonTexts complete the sentence "state; action: ".
