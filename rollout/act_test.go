@@ -28,7 +28,7 @@ func TestLimitsOfAPlan(t *testing.T) {
 		},
 		{
 			name: "burst, and an update in place to complete", why: "M6, I5: it is completed, though the next one has to wait",
-			spec:  []kit.SpecOption{all, kit.InPlace(), kit.Burst("1")},
+			spec:  []kit.SpecOption{all, kit.InPlaceIfPossible(), kit.Burst("1")},
 			fleet: []spot{on("a", finished), on("b", oldPod(updatable, kit.Unready()))},
 			acts:  "patch b0/status OutdatedNotReady, patch b0 OutdatedNotReady, patch a0/status InPlaceUnfinished",
 			want: []string{
@@ -37,7 +37,7 @@ func TestLimitsOfAPlan(t *testing.T) {
 		},
 		{
 			name: "slow start, and an update in place to complete", why: "B7, I5: it is completed, though the next one has to wait",
-			spec: []kit.SpecOption{all, kit.InPlace(), kit.SlowStart(time.Minute, "1", "9")}, set: rolling(0),
+			spec: []kit.SpecOption{all, kit.InPlaceIfPossible(), kit.SlowStart(time.Minute, "1", "9")}, set: rolling(0),
 			fleet: []spot{on("a", finished), on("b", oldPod(updatable, kit.Unready()))},
 			acts:  "patch b0/status OutdatedNotReady, patch b0 OutdatedNotReady, patch a0/status InPlaceUnfinished",
 			want: []string{

@@ -174,7 +174,7 @@ func unavailableScenes() []scene {
 		},
 		{
 			name: "leave, lingering", why: "B2, B4: neither run nor keep, so it holds no place either",
-			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.NodeSelector("pool", "x"), kit.MinReadySeconds(60)},
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.TemplateNodeSelector("pool", "x"), kit.MinReadySeconds(60)},
 			fleet: []spot{
 				on("a", oldPod(), newPod(kit.Unready())), on("z", oldPod(readyFor(time.Second))).with(kit.Label("pool", "x")),
 			},

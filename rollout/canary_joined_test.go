@@ -124,7 +124,7 @@ func TestCanaryJoined(t *testing.T) { playScenes(t, canaryJoinedScenes()) }
 // canaryJoinedScenes join a canary with what else holds nodes and spends budgets.
 func canaryJoinedScenes() []scene {
 	stays := func(node string) string { return node + ": stable>stable none Stable" }
-	inPlace := []kit.SpecOption{kit.Canary("1"), kit.InPlace()}
+	inPlace := []kit.SpecOption{kit.Canary("1"), kit.InPlaceIfPossible()}
 	overridden := func(l *lab) {
 		paused("a")(l)
 		kit.ResourcesFor(l.spec, l.spec.Template.Spec.Containers[0].Name, `{"limits":{"cpu":"1"}}`)(l.snapshot.Nodes[0])

@@ -224,7 +224,7 @@ func TestExplain(t *testing.T) {
 		{scene{name: "Backoff", why: "M2: with the instant", fleet: []spot{on("a", newPod(kit.Failed()))},
 			backoffs: []rollout.Backoff{{Node: "a", Revision: "update", Delay: time.Minute, Since: ago(0)}}},
 			`a: broken; waits: pod a0 has failed, and failed pods of this node were deleted a short time ago, until 2026-01-01T12:01:00Z; counts against maxUnavailable`},
-		{scene{name: "Serving", why: "M4, P5", spec: append([]kit.SpecOption{kit.NodeSelector("pool", "x")}, surge...),
+		{scene{name: "Serving", why: "M4, P5", spec: append([]kit.SpecOption{kit.TemplateNodeSelector("pool", "x")}, surge...),
 			fleet: []spot{on("a", newPod()), on("b").with(kit.Label("pool", "x"))}},
 			`a: leaving; waits: label pool is not "x", but its pod a0 serves until available pods outnumber desired`},
 		{scene{name: "Budget", why: "B3: with the nodes that use it up", spec: []kit.SpecOption{kit.MaxUnavailable("2")},

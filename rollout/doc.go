@@ -9,24 +9,24 @@
 //	if err != nil {
 //		return err // every mistake at once; FieldErrors lists them
 //	}
-//	claims, err := rollout.Claim(spec, pods)
+//	claimed, err := planner.ClaimAndPlan(rollout.Snapshot{
+//		Now: time.Now(), Nodes: nodes, Pods: pods, Revisions: revisions, InFlight: inFlight,
+//	}.After(carry))
 //	if err != nil {
 //		return err
 //	}
-//	history, err := rollout.ClaimRevisions(spec, revisions)
-//	if err != nil {
-//		return err
-//	}
-//	plan, err := planner.Plan(rollout.Snapshot{
-//		Now: time.Now(), Nodes: nodes, Pods: claims.Pods, Revisions: history.Revisions,
-//		InFlight: inFlight, Memory: memory,
-//	})
-//	if err != nil {
-//		return err
-//	}
+//	plan := &claimed.Plan
 //	// Execute plan.Revisions, plan.Patches, plan.Pulls, plan.Deletes and plan.Batches(), in this order; build pods
-//	// with planner.Pod. Remember plan.Memory. Come back at plan.NextWake, or when something changes.
+//	// with planner.Pod. Come back at plan.NextWake, or when something changes.
+//	carry = plan.Carry()
 //	fmt.Println(plan.Explain("node-7"))
+//
+// # What goes from plan to plan
+//
+// A [Carry] is what one plan hands to the next. Its [Memory] is what no object shows, and may be stored; its [Reading] saves the time to
+// read objects again that have not changed. What was asked for and is not seen yet is [InFlight], which package
+// rollout/inflight keeps. A [Workspace] lends memory to plans that follow each other. All of it may be lost at any time: a plan
+// without it is slower or more cautious, and breaks nothing, if the caches show what was asked for.
 //
 // # The way through a plan
 //

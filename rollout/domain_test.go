@@ -86,7 +86,7 @@ func domainScenes() []scene {
 			want:  []string{waits("a"), goes("b"), goes("c"), goes("d")},
 		},
 		{
-			name: "held nodes count", why: "B10: as in B2", spec: with(racks("1"), kit.UpdateSelector("go", "yes")),
+			name: "held nodes count", why: "B10: as in B2", spec: with(racks("1"), kit.StrategyNodeSelector("go", "yes")),
 			fleet: []spot{in(on("a", oldPod(kit.Unready())), "x"), in(on("b", oldPod()).with(kit.Label("go", "yes")), "x")},
 			want:  []string{"a: outdated>held hold Held a0 nodeSelector U", waits("b")},
 		},
@@ -106,12 +106,12 @@ func domainScenes() []scene {
 			want: []string{"a: surging>update wait NotReady a1 S", waits("b"), "c: outdated>update surge Outdated S"},
 		},
 		{
-			name: "prepared pods", why: "B3, B10: two were let go at once, and only one may go", spec: with(racks("1"), kit.PreDelete(drains)),
+			name: "prepared pods", why: "B3, B10: two were let go at once, and only one may go", spec: with(racks("1"), kit.PreDeleteHook(drains)),
 			fleet: []spot{in(on("a", leaves), "x"), in(on("b", leaves), "x")}, acts: "delete a0 Released",
 			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 domain U"},
 		},
 		{
-			name: "prepared pods in two racks", why: "B3, B10: only one rack may have a node that is down", spec: with(atOnce, kit.PreDelete(drains)),
+			name: "prepared pods in two racks", why: "B3, B10: only one rack may have a node that is down", spec: with(atOnce, kit.PreDeleteHook(drains)),
 			fleet: []spot{in(on("a", leaves), "x"), in(on("b", leaves), "y")}, acts: "delete a0 Released",
 			want: []string{"a: terminating>update delete Released a0 U", "b: terminating>update wait Prepared b0 domain U"},
 		},

@@ -394,7 +394,7 @@ func TestAdoptPatchOfAnySpec(t *testing.T) {
 	}
 }
 
-func TestPlanSleep(t *testing.T) {
+func TestPlanRequeueAfter(t *testing.T) {
 	now := time.Date(2026, 7, 2, 12, 0, 0, 0, time.UTC)
 	tests := []struct {
 		name, why string
@@ -412,7 +412,7 @@ func TestPlanSleep(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := (&rollout.Plan{NextWake: test.wake}).Sleep(now, test.others...); got != test.want {
+			if got := (&rollout.Plan{NextWake: test.wake}).RequeueAfter(now, test.others...); got != test.want {
 				t.Errorf("%v, want %v: %s", got, test.want, test.why)
 			}
 		})

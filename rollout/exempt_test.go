@@ -134,7 +134,7 @@ func exemptScenes() []scene {
 		},
 		{
 			name: "available pods that outnumber desired", why: "M4: nodes left out are not waited for",
-			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1"), kit.NodeSelector("daemon", "yes")},
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1"), kit.TemplateNodeSelector("daemon", "yes")},
 			fleet: []spot{
 				on("a", newPod(kit.Unready())).with(unreachable, kit.Label("daemon", "yes")),
 				on("b", newPod()).with(kit.Label("daemon", "yes")), on("c", newPod()),
@@ -144,7 +144,7 @@ func exemptScenes() []scene {
 		},
 		{
 			name: "available pods that outnumber desired, by the last node", why: "M4: whatever other nodes come before the one left out",
-			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1"), kit.NodeSelector("daemon", "yes")},
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("1"), kit.TemplateNodeSelector("daemon", "yes")},
 			fleet: []spot{
 				on("a", newPod()), on("b", newPod()).with(kit.Label("daemon", "yes")),
 				on("c", newPod(kit.Unready())).with(unreachable, kit.Label("daemon", "yes")),
@@ -154,7 +154,7 @@ func exemptScenes() []scene {
 		},
 		{
 			name: "available pods that do not outnumber desired", why: "M4: of nodes without an available pod, those that are to run it and could not be helped",
-			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("100%"), kit.NodeSelector("daemon", "yes")},
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxUnschedulable("100%"), kit.TemplateNodeSelector("daemon", "yes")},
 			fleet: []spot{
 				on("a", newPod()).with(unreachable, kit.Label("daemon", "yes")), on("b", newPod(kit.Unready())).with(kit.Label("daemon", "yes")),
 				on("c", newPod()), on("d", newPod(terminating())).with(unreachable),

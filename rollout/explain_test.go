@@ -121,7 +121,7 @@ func TestExplainCanary(t *testing.T) {
 			fleet: []spot{on("a").with(kit.Taint("karpenter.sh/disrupted", "", corev1.TaintEffectPreferNoSchedule))}},
 			`a: missing; waits: the node is leaving the cluster or under maintenance: no pod is created or deleted there until that ends; ` +
 				`counts against maxUnavailable`},
-		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlace()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
+		{scene{name: "overridden", why: "P8, I1", spec: []kit.SpecOption{big("2"), kit.InPlaceIfPossible()}, fleet: []spot{on("a", newPod(updatable)).with(kit.Label("size", "big"))}},
 			`a: outdated; replace pod a0: the pod has other resources than are wanted on the node, and the budget allows it; not in place: ` +
 				`its resources are overridden on its node, and have to change; counts against maxUnavailable`},
 		{scene{name: "malformed", why: "P8: reported where it is", set: func(l *lab) { kit.ResourcesFor(l.spec, "main", "?")(l.snapshot.Nodes[0]) },

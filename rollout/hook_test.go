@@ -258,7 +258,7 @@ func TestLifecycleL4MarkPodNotReady(t *testing.T) {
 		},
 		{
 			name: "a mark to take back before an update in place", why: "L4, I4: one patch at a time; the node waits for its update",
-			spec:  []kit.SpecOption{kit.InPlace()},
+			spec:  []kit.SpecOption{kit.InPlaceIfPossible()},
 			fleet: []spot{on("a", oldPod(updatable, marked))},
 			acts:  "patch a0/status InPlaceUnfinished",
 			want:  []string{"a: outdated>update patch InPlaceUnfinished a0 U"},

@@ -13,7 +13,7 @@ import (
 
 // What is read off pods in the middle, or after the end, of an update in place (I5).
 func TestPodsUpdatedInPlace(t *testing.T) {
-	inPlace := []kit.SpecOption{kit.InPlace()}
+	inPlace := []kit.SpecOption{kit.InPlaceIfPossible()}
 	playScenes(t, []scene{
 		{
 			name: "ready, with a batch to come", why: "I5: it is complete when all batches are done",
@@ -53,7 +53,7 @@ func TestIgnoredPodsOfSeveralNodes(t *testing.T) {
 
 // However the pods of two revisions are mixed, what an update in place would change is said once for each.
 func TestRevisionsComparedOnce(t *testing.T) {
-	l := newLab(kit.InPlace(), kit.MaxUnavailable("100%"))
+	l := newLab(kit.InPlaceIfPossible(), kit.MaxUnavailable("100%"))
 	for _, node := range []string{"a", "b", "c", "d"} {
 		l.add(on(node, oldPod(updatable)), on(node+"x", podAt("lost", updatable)))
 	}

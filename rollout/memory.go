@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
@@ -33,6 +34,34 @@ type Memory struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// CollisionCount is how often a revision's name was found taken, as apps/v1 keeps it in the status (R3). Nil: never.
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
+}
+
+// Carry is what one plan hands to the next plan of the set: what it must know, and what spares it work. Keep the value of the last
+// plan that was carried out, [Plan.Carry], and give it to the next snapshot with [Snapshot.After]. The zero value is always safe,
+// and so is the Carry of an earlier plan. A controller that restarts needs the Memory alone, which may be stored as JSON.
+type Carry struct {
+	// Memory is what cannot be read off the objects.
+	Memory Memory `json:"memory,omitzero"`
+	// FailedPulls are the pulls of images that have failed, and are tried again after a back-off. Nil without pre-download. A caller
+	// that pulls images adds what fails.
+	FailedPulls []predownload.Failure `json:"failedPulls,omitempty"`
+	// Reading is what was read off the objects. It changes no plan, and saves the time to read them again; see [Reading] for what
+	// the caller owes. Nil: nothing is known.
+	Reading *Reading `json:"-"`
+}
+
+// Carry returns what the next plan takes over. That of a nil plan is the zero value.
+func (p *Plan) Carry() Carry {
+	if p == nil {
+		return Carry{}
+	}
+	return Carry{Memory: p.Memory, FailedPulls: p.FailedPulls, Reading: p.Reading}
+}
+
+// After returns the snapshot with what an earlier plan has handed on, in place of its Memory, FailedPulls and Reading.
+func (s Snapshot) After(earlier Carry) Snapshot {
+	s.Memory, s.FailedPulls, s.Reading = earlier.Memory, earlier.FailedPulls, earlier.Reading
+	return s
 }
 
 // Collided returns the memory after the API server said that the name of a revision to create is taken by an object

@@ -2,12 +2,15 @@ package rollout_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -393,4 +396,61 @@ func TestMemorySharesNothing(t *testing.T) {
 		next.Memory.Conditions[0].Reason != want || next.Memory.Backoffs[0].Node != "a" {
 		t.Errorf("the next plan changed with the memory of the last one: %+v", next.Memory)
 	}
+}
+
+// TestCarry: what one plan hands to the next is all that the next needs, and comes from nowhere else.
+func TestCarry(t *testing.T) {
+	l := newLab().add(on("a", newPod(kit.Failed())), on("b", newPod()))
+	first := l.plan(t)
+	carry := first.Carry()
+	if diff := cmp.Diff(rollout.Carry{Memory: first.Memory, FailedPulls: first.FailedPulls, Reading: first.Reading}, carry); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	next := l.snapshot
+	next.Memory.CollisionCount = new(int32(7))
+	next = next.After(carry)
+	if next.Reading != first.Reading || next.Memory.CollisionCount != nil || len(next.Memory.Backoffs) != 1 {
+		t.Errorf("the next snapshot has %+v: right is what the plan handed on", next.Memory)
+	}
+	var none *rollout.Plan
+	if diff := cmp.Diff(rollout.Carry{}, none.Carry()); diff != "" {
+		t.Errorf("no plan, -want +got:\n%s", diff)
+	}
+	stored, err := json.Marshal(carry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read rollout.Carry
+	if err := json.Unmarshal(stored, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(carry.Memory, read.Memory); diff != "" || read.Reading != nil {
+		t.Errorf("as JSON it keeps the memory and no Reading, -want +got:\n%s", diff)
+	}
+}
+
+// A controller keeps one value from plan to plan. Here the second plan waits before it deletes the pod, which has failed again.
+func ExampleCarry() {
+	spec := kit.Spec("agent")
+	pod := kit.Pod("agent-a", kit.Of(spec), kit.OnNode("a"), kit.Failed())
+	planner, err := rollout.New(spec)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var carry rollout.Carry
+	for range 2 {
+		claimed, err := planner.ClaimAndPlan(rollout.Snapshot{
+			Now: kit.Noon(), Nodes: kit.Nodes("a"), Pods: []*corev1.Pod{pod}, Revisions: []*appsv1.ControllerRevision{kit.Revision(spec, 1)},
+		}.After(carry))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(claimed.Plan.Explain("a"))
+		carry = claimed.Plan.Carry()
+	}
+	// Output:
+	// a: broken; delete pod agent-a: the pod has failed; counts against maxUnavailable
+	// a: broken; waits: pod agent-a has failed, and failed pods of this node were deleted a short time ago, until 2026-01-01T12:00:01Z; counts against maxUnavailable
 }

@@ -40,7 +40,7 @@ func TestNextWakeInstants(t *testing.T) {
 		{scene: scene{name: "gone", why: "M5: nobody counts a pod whose node is gone", spec: []kit.SpecOption{ready},
 			fleet: []spot{gone("a", newPod(readyFor(45*second)))}}},
 		{scene: scene{name: "leave, lingering", why: "M4: from then on it serves, and may linger",
-			spec:  []kit.SpecOption{ready, kit.MaxSurge("1"), kit.NodeSelector("pool", "x")},
+			spec:  []kit.SpecOption{ready, kit.MaxSurge("1"), kit.TemplateNodeSelector("pool", "x")},
 			fleet: []spot{on("a", newPod(readyFor(45*second))), on("b").with(kit.Label("pool", "x"))}}, wake: 15 * second},
 		{scene: scene{name: "leave", why: "M4: it goes in any case", spec: []kit.SpecOption{ready, kit.MaxSurge("1"), kit.Frozen()},
 			fleet: []spot{on("a", newPod(readyFor(45*second))).leave()}}},

@@ -213,7 +213,7 @@ func outageScenes() []scene {
 			want:  []string{"a: starting>update patch NewPod a0 X", goes},
 		},
 		{
-			name: "down, then asked to let go", why: "B9: nobody there can answer the hook", spec: []kit.SpecOption{kit.MaxExempt("1"), kit.PreDelete(drains)},
+			name: "down, then asked to let go", why: "B9: nobody there can answer the hook", spec: []kit.SpecOption{kit.MaxExempt("1"), kit.PreDeleteHook(drains)},
 			fleet: []spot{on("a", oldPod(kit.Unready(), kit.PodLabel("hook", "on"), letGo(time.Minute))).with(downFor(2 * time.Minute)), b}, acts: "delete b0 Outdated",
 			want: []string{"a: terminating>update wait PreDelete a0 hook X", goes},
 		},
@@ -251,7 +251,7 @@ func outageScenes() []scene {
 		},
 		{
 			name: "available pods that outnumber desired", why: "M4: nodes left out are not waited for",
-			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxExempt("1"), kit.NodeSelector("daemon", "yes")},
+			spec: []kit.SpecOption{kit.MaxSurge("1"), kit.MaxExempt("1"), kit.TemplateNodeSelector("daemon", "yes")},
 			fleet: []spot{
 				on("a", unstarted(time.Minute)).with(downFor(2*time.Minute), kit.Label("daemon", "yes")),
 				on("b", newPod()).with(up, kit.Label("daemon", "yes")), on("c", newPod()).with(up),
@@ -281,7 +281,7 @@ func outageScenes() []scene {
 		},
 		{
 			name: "prepared pods go while it is down", why: "B3: a node left out is not down for the budget",
-			spec:  []kit.SpecOption{kit.MaxExempt("1"), kit.PreDelete(drains)},
+			spec:  []kit.SpecOption{kit.MaxExempt("1"), kit.PreDeleteHook(drains)},
 			fleet: []spot{on("a", unstarted(time.Minute)).with(downFor(2 * time.Minute)), on("b", oldPod(kit.PodLabel(lifecycle.StateLabel, "PreparingDelete"))).with(up)},
 			acts:  "delete b0 Released",
 			want:  []string{"a: starting>update wait NotReady a0 X", "b: terminating>update delete Released b0 U"},
@@ -429,18 +429,18 @@ func departingScenes() []scene {
 			want: []string{"a: missing>update wait Departing departing U"},
 		},
 		{
-			name: "no deletion is prepared", why: "M8: the hook is not asked", spec: with(kit.PreDelete(drains)),
+			name: "no deletion is prepared", why: "M8: the hook is not asked", spec: with(kit.PreDeleteHook(drains)),
 			fleet: []spot{on("a", oldPod(kit.PodLabel("hook", "on"))).with(departingFor(0))},
 			want:  []string{gated},
 		},
 		{
-			name: "a pod that was let go stays", why: "M8: it is deleted when the node is back", spec: with(kit.PreDelete(drains)),
+			name: "a pod that was let go stays", why: "M8: it is deleted when the node is back", spec: with(kit.PreDeleteHook(drains)),
 			fleet: []spot{on("a", oldPod(leaves)).with(departingFor(0))},
 			want:  []string{"a: terminating>update wait Departing a0 departing U"},
 		},
 		{
 			name: "an update in place that waits for its hook", why: "M8: nobody knows how long it would be out of service for nothing",
-			spec:  with(kit.InPlace(), kit.InPlaceUpdate(drains)),
+			spec:  with(kit.InPlaceIfPossible(), kit.InPlaceUpdateHook(drains)),
 			fleet: []spot{on("a", oldPod(updatable, kit.PodLabel("hook", "on"), kit.PodLabel(lifecycle.StateLabel, "PreparingUpdate"))).with(departingFor(0))},
 			acts:  "patch a0 TakenBack", want: []string{"a: outdated>update patch TakenBack a0 departing U"},
 		},
@@ -485,7 +485,7 @@ func departingScenes() []scene {
 		},
 		{
 			name: "pods that linger", why: "M4: one that stays does not use up what others may spend",
-			spec: with(kit.MaxSurge("1"), kit.NodeSelector("daemon", "yes")),
+			spec: with(kit.MaxSurge("1"), kit.TemplateNodeSelector("daemon", "yes")),
 			fleet: []spot{
 				on("a", newPod()).with(departingFor(0)), on("b", newPod()).with(up, kit.Label("daemon", "yes")), on("c", newPod()).with(up),
 			},

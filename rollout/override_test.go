@@ -78,7 +78,7 @@ func overrideScenes() []scene {
 			want: []string{"a: missing>update create Missing U", fine("b")},
 		},
 		{
-			name: "in place", why: "P8: recreated, as it is no change of the template", spec: []kit.SpecOption{big("2"), kit.InPlace()},
+			name: "in place", why: "P8: recreated, as it is no change of the template", spec: []kit.SpecOption{big("2"), kit.InPlaceIfPossible()},
 			fleet: []spot{on("a", newPod(updatable)).with(isBig)}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
 		},

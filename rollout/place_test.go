@@ -33,7 +33,7 @@ func TestPlaceStableWakes(t *testing.T) {
 			l := newLab(kit.Canary("1"), kit.CanaryManual(), ready)
 			old := l.spec.Default()
 			kit.Image("agent:v1")(&old)
-			kit.NodeSelector("size", "big")(&l.spec)
+			kit.TemplateNodeSelector("size", "big")(&l.spec)
 			l.old, l.update = kit.Hash(old), kit.Hash(l.spec)
 			l.snapshot.Revisions = []*appsv1.ControllerRevision{kit.Revision(old, 1), kit.Revision(l.spec, 2)}
 			l.add(on("a", trialPod()).with(kit.Label("size", "big")), on("b", tt.pod).with(tt.node))

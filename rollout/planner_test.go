@@ -20,7 +20,7 @@ func TestPlannerLeavesLabelsAlone(t *testing.T) {
 // TestConcurrentUse is for the race detector: one planner plans one snapshot in several goroutines, while others read the objects of
 // that snapshot, as the owners of a cache do. It compares with what one goroutine plans.
 func TestConcurrentUse(t *testing.T) {
-	spec := kit.Spec("agent", kit.Image("agent:v2"), kit.InPlace(), kit.Partition("10%"))
+	spec := kit.Spec("agent", kit.Image("agent:v2"), kit.InPlaceIfPossible(), kit.Partition("10%"))
 	old := kit.Changed(spec, kit.Image("agent:v1"))
 	planner, err := rollout.New(spec)
 	if err != nil {

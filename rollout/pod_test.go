@@ -26,7 +26,7 @@ func planner(t *testing.T, spec rollout.Spec) *rollout.Planner {
 
 // One pod in full: template, tolerations of P1, pin of P6, labels of R5, owner.
 func TestPodInFull(t *testing.T) {
-	spec := kit.Spec("agent", objects.TemplateGeneration(7), kit.NodeSelector("pool", "x"), kit.Affinity("zone", "a"))
+	spec := kit.Spec("agent", objects.TemplateGeneration(7), kit.TemplateNodeSelector("pool", "x"), kit.Affinity("zone", "a"))
 	spec.Namespace = "system"
 	spec.Template.Annotations = map[string]string{"note": "kept"}
 	spec.Template.Spec.HostNetwork = true
@@ -154,7 +154,7 @@ func TestPodRefuses(t *testing.T) {
 
 // A planner keeps what it was made from: neither a later change of the spec nor one of a pod that it built shows.
 func TestPodSharesNothing(t *testing.T) {
-	spec := kit.Spec("agent", kit.NodeSelector("pool", "x"))
+	spec := kit.Spec("agent", kit.TemplateNodeSelector("pool", "x"))
 	p := planner(t, spec)
 	create := rollout.Create{Node: "n1", Revision: "abc"}
 	first, err := p.Pod(create)

@@ -69,7 +69,7 @@ func TestPredecessor(t *testing.T) {
 			},
 		},
 		{
-			name: "not in place", why: "I3: their revision is not in the history", spec: []kit.SpecOption{follows, kit.InPlace()},
+			name: "not in place", why: "I3: their revision is not in the history", spec: []kit.SpecOption{follows, kit.InPlaceIfPossible()},
 			fleet: []spot{on("a", newPod(updatable, of("before")))}, acts: "delete a0 Outdated",
 			want: []string{"a: outdated>update replace Outdated a0 U"},
 		},

@@ -597,7 +597,7 @@ func TestRepairM4NotEligible(t *testing.T) { playScenes(t, notEligibleScenes()) 
 
 func notEligibleScenes() []scene {
 	surge := func(options ...kit.SpecOption) []kit.SpecOption {
-		return append([]kit.SpecOption{kit.MaxSurge("1"), kit.NodeSelector("pool", "x")}, options...)
+		return append([]kit.SpecOption{kit.MaxSurge("1"), kit.TemplateNodeSelector("pool", "x")}, options...)
 	}
 	inPool := kit.Label("pool", "x")
 	return []scene{
@@ -614,14 +614,14 @@ func notEligibleScenes() []scene {
 		},
 		{
 			name: "leave by selector without surge", why: "M4: only surge lets them linger",
-			spec:  []kit.SpecOption{kit.NodeSelector("pool", "x")},
+			spec:  []kit.SpecOption{kit.TemplateNodeSelector("pool", "x")},
 			fleet: []spot{on("a", newPod())},
 			acts:  "delete a0 Leaving",
 			want:  []string{"a: leaving>none delete Leaving a0"},
 		},
 		{
 			name: "leave by selector without surge, too few elsewhere", why: "M4: only surge lets them linger, however few there are",
-			spec:  []kit.SpecOption{kit.NodeSelector("pool", "x")},
+			spec:  []kit.SpecOption{kit.TemplateNodeSelector("pool", "x")},
 			fleet: []spot{on("a", newPod()), on("b").with(inPool)},
 			acts:  "delete a0 Leaving, create b Missing",
 			want:  []string{"a: leaving>none delete Leaving a0", "b: missing>update create Missing U"},

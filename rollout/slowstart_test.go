@@ -75,13 +75,13 @@ func slowStartScenes() []scene {
 		},
 		{
 			name: "what waits to be updated in place counts", why: "B7, I4: its pod is on its way out, though it has its grace period yet",
-			spec: append(slow("1", "250"), kit.InPlace(), grace), set: rolling(0),
+			spec: append(slow("1", "250"), kit.InPlaceIfPossible(), grace), set: rolling(0),
 			fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(inGrace(ago(10*time.Second))))},
 			want:  []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update wait GracePeriod b0 gracePeriodSeconds until=+20s U"},
 		},
 		{
 			name: "what may be about to counts", why: "B7, V14: the patch that prepares it is not seen yet",
-			spec: append(slow("1", "250"), kit.InPlace(), grace), set: rolling(0), patching: []string{"b0"},
+			spec: append(slow("1", "250"), kit.InPlaceIfPossible(), grace), set: rolling(0), patching: []string{"b0"},
 			fleet: []spot{on("a", oldPod(updatable)), on("b", oldPod(updatable))},
 			want:  []string{"a: outdated>update wait Budget a0 slowStart", "b: outdated>update wait Requested b0 U"},
 		},
@@ -171,7 +171,7 @@ func slowStartScenes() []scene {
 			want: []string{"a: outdated>held hold Held a0 partition U", waits("b")},
 		},
 		{
-			name: "what was updated in place counts", why: "B7: its interval began with the update, not with the pod", spec: append(slow("1", "250"), kit.InPlace()),
+			name: "what was updated in place counts", why: "B7: its interval began with the update, not with the pod", spec: append(slow("1", "250"), kit.InPlaceIfPossible()),
 			set: rolling(0), fleet: []spot{on("a", newPod(updatingSince(ago(30*time.Second)))), on("b", oldPod(updatable))},
 			want: []string{"a: starting>update wait Updating a0 U", "b: outdated>update wait Budget b0 slowStart"},
 		},
@@ -289,7 +289,7 @@ func slowStartScenes() []scene {
 
 // TestSlowStartKeepsWhatWasFound: a node that waits for a place still says what keeps its pod from being updated in place.
 func TestSlowStartKeepsWhatWasFound(t *testing.T) {
-	l := newLab(kit.InPlace(), kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250"))
+	l := newLab(kit.InPlaceIfPossible(), kit.MaxUnavailable("2"), kit.SlowStart(time.Minute, "1", "250"))
 	plan := l.add(on("a", oldPod()), on("b", oldPod())).plan(t)
 	d := plan.Decisions[0]
 	if d.Limit != rollout.LimitSlowStart || d.Obstruction != inplace.NoReadinessGate {

@@ -284,7 +284,7 @@ func stageScenes() []scene {
 			want: []string{goes("b"), waits("c", "stage")},
 		},
 		{
-			name: "all held by the node selector", why: "T8, T3: the part is skipped", spec: append(rings(), kit.UpdateSelector("ring", "1")),
+			name: "all held by the node selector", why: "T8, T3: the part is skipped", spec: append(rings(), kit.StrategyNodeSelector("ring", "1")),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b", oldPod()), "1")}, acts: "delete b0 Outdated",
 			want: []string{"a: outdated>held hold Held a0 nodeSelector", goes("b")},
 		},
@@ -343,7 +343,7 @@ func stageScenes() []scene {
 			want: []string{goes("a"), waits("b", "stage"), "c: missing>update create Missing U"},
 		},
 		{
-			name: "held in a later part", why: "T8, T3: what it loses comes back as it was", spec: append(rings(), kit.UpdateSelector("ring", "0")),
+			name: "held in a later part", why: "T8, T3: what it loses comes back as it was", spec: append(rings(), kit.StrategyNodeSelector("ring", "0")),
 			fleet: []spot{in(on("a", oldPod()), "0"), in(on("b"), "1")}, acts: "delete a0 Outdated, create b Missing at old",
 			want: []string{goes("a"), "b: missing>held create Missing U"},
 		},

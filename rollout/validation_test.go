@@ -148,7 +148,7 @@ func TestValidate(t *testing.T) {
 		}, []string{"spec.template.spec.tolerations[0].operator: Unsupported value"}},
 		{"affinity that matches nothing", "P4: an invalid term is an error in New", kit.Affinity("pool"),
 			[]string{"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"}},
-		{"bad node selector", "no label could match it", kit.NodeSelector("pool", "a b"),
+		{"bad node selector", "no label could match it", kit.TemplateNodeSelector("pool", "a b"),
 			[]string{"spec.template.spec.nodeSelector[pool]: Invalid value"}},
 
 		{"unknown strategy", "one of two", func(s *rollout.Spec) { s.Strategy.Type = "Sometimes" },
@@ -428,7 +428,7 @@ func TestDefaultMaxUnavailable(t *testing.T) {
 // Default copies in depth: neither side sees what the other does later.
 func TestDefaultSharesNothing(t *testing.T) {
 	build := func() rollout.Spec {
-		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), objects.TemplateGeneration(5), kit.NodeSelector("a", "b"))
+		spec := kit.Spec("agent", kit.MaxSurge("2"), kit.Burst("3"), kit.HistoryLimit(4), objects.TemplateGeneration(5), kit.TemplateNodeSelector("a", "b"))
 		spec.Strategy.MaxUnavailable = new(intstr.FromInt32(0))
 		kit.SlowStart(time.Minute, "1", "2")(&spec)
 		kit.MaxUnschedulable("3")(&spec)

@@ -74,8 +74,8 @@ func upgrade(t *testing.T, options ...rollouttest.SpecOption) simulate.Scenario 
 // region promises
 
 // promises are what we want of every rollout.
-func promises() []rollouttest.Policy {
-	return []rollouttest.Policy{
+func promises() []rollouttest.Promise {
+	return []rollouttest.Promise{
 		rollouttest.NeverMoreThan(2, rollouttest.UnavailableIn("zone")),
 		rollouttest.NoPodRecreatedTwice(),
 		rollouttest.EndsAtUpdateRevision(),
@@ -112,7 +112,7 @@ func TestBadVersionStaysOnTheCanary(t *testing.T) {
 // region keep
 
 // keep has what the controller saw written when a promise is broken; go test -artifacts keeps the file.
-func keep(t *testing.T) rollouttest.Policy {
+func keep(t *testing.T) rollouttest.Promise {
 	return rollouttest.KeepCases(func(name string, data []byte) error {
 		return os.WriteFile(filepath.Join(t.ArtifactDir(), name), data, 0o644)
 	})
@@ -128,7 +128,7 @@ func TestSurgeKeepsItsPromises(t *testing.T) {
 // region own
 
 // gently is a promise of our own: no plan takes two pods from one zone at once.
-func gently() rollouttest.Policy {
+func gently() rollouttest.Promise {
 	return rollouttest.EveryStep("no plan takes two pods from one zone", func(s *simulate.Simulation, step *simulate.Step) error {
 		zones := map[string]string{}
 		for _, n := range s.Nodes() {

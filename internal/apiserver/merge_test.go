@@ -15,7 +15,7 @@ import (
 
 // The merge gives the same as apimachinery's own, also in the order of lists.
 func TestStrategicMergeIsThatOfApimachinery(t *testing.T) {
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"))),
+	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Requests("cpu", "100m"))),
 		rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "side", Image: "side:v1", Ports: []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81}},

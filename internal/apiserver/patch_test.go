@@ -22,7 +22,7 @@ import (
 func TestPatchesOfPods(t *testing.T) {
 	// The pod has been Ready since a fraction of a second. No patch that leaves the condition as it is may cut the fraction off.
 	since := rollouttest.Noon().Add(-1500 * time.Millisecond)
-	base := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(),
+	base := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(),
 		rollouttest.Requests(corev1.ResourceCPU, "100m"))), rollouttest.OnNode("a"), rollouttest.Ready(since), objects.Finalizer("x/y"))
 	base.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:v1"}}
 	tests := []struct {

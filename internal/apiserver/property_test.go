@@ -52,7 +52,7 @@ func FuzzPatchIsTheNaiveOne(f *testing.F) {
 
 // patchedPod has two containers, an init container, resources, gates and conditions, and instants in whole seconds.
 func patchedPod() *corev1.Pod {
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests("cpu", "100m"),
+	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Requests("cpu", "100m"),
 		rollouttest.Limits("memory", "1Gi"))), rollouttest.OnNode("a"), objects.Finalizer("x/y"))
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "side", Image: "side:v1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}},

@@ -144,7 +144,7 @@ func (w *world) begin() (state, error) {
 	empty(s.pods[:])
 	empty(s.revisions[:])
 	long := now.Add(-w.Ages[len(w.Ages)-1])
-	revision := kit.Completed(w.Specs[0], 1)
+	revision := kit.RolledOut(w.Specs[0], 1)
 	settle(revision, long)
 	s.revisions[0] = w.revisions.put(revision)
 	for i := range w.Nodes {

@@ -120,7 +120,7 @@ func TestCheckPureReordersPulls(t *testing.T) {
 
 // The same patch again is one that does the same, whatever version of the pod it is for.
 func TestCheckIdempotentComparesPatches(t *testing.T) {
-	spec := rollouttest.Spec("agent", rollouttest.PreDelete(objects.MarkPodNotReady(rollouttest.HookLabel("app", "agent"))))
+	spec := rollouttest.Spec("agent", rollouttest.PreDeleteHook(objects.MarkPodNotReady(rollouttest.HookLabel("app", "agent"))))
 	s := rollout.Snapshot{
 		Now: rollouttest.Noon(), Revisions: []*appsv1.ControllerRevision{rollouttest.Revision(spec, 1)},
 		Pods: []*corev1.Pod{rollouttest.Pod("agent-z", rollouttest.PinnedTo("z"), rollouttest.PodLabel("app", "agent"),

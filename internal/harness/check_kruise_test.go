@@ -53,9 +53,9 @@ func fleetOf(word string, options ...rollouttest.SpecOption) harness.Case {
 }
 
 func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
-	inPlace, only := rollouttest.InPlace(), rollouttest.InPlaceOnly()
+	inPlace, only := rollouttest.InPlaceIfPossible(), rollouttest.InPlaceOnly()
 	partition := rollouttest.Partition
-	selected := rollouttest.UpdateSelector("canary", "yes")
+	selected := rollouttest.StrategyNodeSelector("canary", "yes")
 	// pod applies options to the pod of node a.
 	pod := func(options ...rollouttest.PodOption) func(*harness.Case) {
 		return func(s *harness.Case) {
@@ -327,7 +327,7 @@ func TestCheckLiveComparesWithTheTemplate(t *testing.T) {
 		},
 	}
 	for _, hook := range []func(lifecycle.Hook) rollouttest.SpecOption{
-		rollouttest.PreDelete, rollouttest.InPlaceUpdate, rollouttest.PreNormal,
+		rollouttest.PreDeleteHook, rollouttest.InPlaceUpdateHook, rollouttest.PreNormalHook,
 	} {
 		tests = append(tests, struct {
 			name, why string
@@ -346,7 +346,7 @@ func TestCheckLiveComparesWithTheTemplate(t *testing.T) {
 		}
 		seen[test.name] = true
 		t.Run(test.name, func(t *testing.T) {
-			begin := []rollouttest.SpecOption{rollouttest.InPlace(), rollouttest.Requests(corev1.ResourceCPU, "100m")}
+			begin := []rollouttest.SpecOption{rollouttest.InPlaceIfPossible(), rollouttest.Requests(corev1.ResourceCPU, "100m")}
 			old := rollouttest.Spec("agent", begin...)
 			spec := rollouttest.Spec("agent", append(begin, test.options...)...)
 			pod := rollouttest.Pod("agent-a", rollouttest.OnNode("a"), rollouttest.Of(old))

@@ -276,7 +276,7 @@ func TestCheckIdempotentSaysWhatIsRepeated(t *testing.T) {
 		{
 			"hook patch", "the label is the old one",
 			calm(func(s *harness.Case) {
-				rollouttest.PreDelete(rollouttest.HookLabel("app", "agent"))(&s.Spec)
+				rollouttest.PreDeleteHook(rollouttest.HookLabel("app", "agent"))(&s.Spec)
 				s.Snapshot.Pods = append(s.Snapshot.Pods,
 					rollouttest.Pod("agent-z", rollouttest.PinnedTo("z"), rollouttest.PodLabel("app", "agent")))
 			}), "patch of pod agent-z again",

@@ -55,7 +55,7 @@ const (
 // What a kubelet does about the containers of one pod that was updated in place: what happens, and what it reports then.
 func TestKubeletMovesContainers(t *testing.T) {
 	inPlace := func(options ...rollouttest.SpecOption) []rollouttest.SpecOption {
-		return append([]rollouttest.SpecOption{rollouttest.InPlace(), rollouttest.Requests(corev1.ResourceCPU, "100m")}, options...)
+		return append([]rollouttest.SpecOption{rollouttest.InPlaceIfPossible(), rollouttest.Requests(corev1.ResourceCPU, "100m")}, options...)
 	}
 	tests := []struct {
 		name, why string
@@ -209,8 +209,8 @@ func TestKubeletMovesContainers(t *testing.T) {
 
 // A kubelet that is behind when the cluster begins goes on from there.
 func TestKubeletsThatAreBehind(t *testing.T) {
-	old := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"))
-	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"),
+	old := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"))
+	spec := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"),
 		rollouttest.Image("agent:v2"))
 	second := rollouttest.Noon().Add(-time.Second)
 	env, err := json.Marshal(inplace.UpdateState{UpdateEnvFromMetadata: true})
@@ -293,7 +293,7 @@ func TestKubeletsThatAreBehind(t *testing.T) {
 
 // New pods of an in-place set wait for their readiness gates, with containers that run.
 func TestNewPodsWaitForTheirGates(t *testing.T) {
-	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Limits(corev1.ResourceCPU, "1"))
+	spec := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Limits(corev1.ResourceCPU, "1"))
 	c, err := harness.NewCluster(spec, rollout.Snapshot{Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a")}, harness.Behavior{})
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +320,7 @@ func TestNewPodsWaitForTheirGates(t *testing.T) {
 
 // A failing revision fails when its containers should become ready, not while those of before still run.
 func TestFailingRevisionsInPlace(t *testing.T) {
-	old, spec := rollouttest.Spec("agent", rollouttest.InPlace()), rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Image("agent:v2"))
+	old, spec := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible()), rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Image("agent:v2"))
 	for behavior, want := range map[string]string{
 		"failing":     "12:00:03 restarted p on a (main)\n12:00:08 failed p on a",
 		"never ready": "12:00:03 restarted p on a (main)",

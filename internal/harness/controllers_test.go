@@ -17,9 +17,9 @@ import (
 // What the controllers of users do about one pod.
 func TestControllersSeeToHooks(t *testing.T) {
 	spec := rollouttest.Spec("agent",
-		rollouttest.PreDelete(lifecycle.Hook{Labels: map[string]string{"d": "1"}, Finalizers: []string{"x/d"}}),
-		rollouttest.InPlaceUpdate(lifecycle.Hook{Labels: map[string]string{"u": "1"}, Finalizers: []string{"x/u"}}),
-		rollouttest.PreNormal(objects.MarkPodNotReady(rollouttest.HookLabel("n", "1"))))
+		rollouttest.PreDeleteHook(lifecycle.Hook{Labels: map[string]string{"d": "1"}, Finalizers: []string{"x/d"}}),
+		rollouttest.InPlaceUpdateHook(lifecycle.Hook{Labels: map[string]string{"u": "1"}, Finalizers: []string{"x/u"}}),
+		rollouttest.PreNormalHook(objects.MarkPodNotReady(rollouttest.HookLabel("n", "1"))))
 	hooked := []rollouttest.PodOption{
 		rollouttest.PodLabel("d", "1"), objects.Finalizer("x/d"), rollouttest.PodLabel("u", "1"), objects.Finalizer("x/u"),
 		objects.Finalizer("other/f"),
@@ -115,7 +115,7 @@ func TestControllersSeeToHooks(t *testing.T) {
 
 // The delay counts from when the pod is in its state, not from when it appeared.
 func TestControllersAreAskedAnew(t *testing.T) {
-	spec := rollouttest.Spec("agent", rollouttest.PreDelete(rollouttest.HookLabel("d", "1")))
+	spec := rollouttest.Spec("agent", rollouttest.PreDeleteHook(rollouttest.HookLabel("d", "1")))
 	c, err := harness.NewCluster(spec, rollout.Snapshot{
 		Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a"),
 		Pods: []*corev1.Pod{rollouttest.Pod("p", rollouttest.OnNode("a"), rollouttest.PodLabel("d", "1"))},

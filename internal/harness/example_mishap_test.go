@@ -139,9 +139,9 @@ func ExampleWorld_GoString() {
 }
 
 func ExampleCheckChanges() {
-	old, spec := generations(rollouttest.InPlace())
+	old, spec := generations(rollouttest.InPlaceIfPossible())
 	// In the middle of the rollout, while a kubelet is about to restart a container, the user rolls back.
-	err := harness.CheckChanges(harness.Planner, fleetOf("oo", rollouttest.InPlace()).Snapshot, harness.Behavior{Restart: time.Minute},
+	err := harness.CheckChanges(harness.Planner, fleetOf("oo", rollouttest.InPlaceIfPossible()).Snapshot, harness.Behavior{Restart: time.Minute},
 		harness.Change{Spec: spec}, harness.Change{After: 2, Spec: old})
 	fmt.Println(err)
 	// Output: <nil>

@@ -56,7 +56,7 @@ func ExampleCluster_holdRevision() {
 }
 
 func ExampleCluster_inPlace() {
-	story(fleetOf("o", rollouttest.InPlace()), "a", harness.Behavior{})
+	story(fleetOf("o", rollouttest.InPlaceIfPossible()), "a", harness.Behavior{})
 	// Output:
 	// 12:00:00 updated agent-a on a
 	// 12:00:03 restarted agent-a on a (main)
@@ -64,7 +64,7 @@ func ExampleCluster_inPlace() {
 }
 
 func ExampleCluster_envFromMetadata() {
-	s := fleetOf("u", rollouttest.InPlace(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"))
+	s := fleetOf("u", rollouttest.InPlaceIfPossible(), rollouttest.EnvFromMetadata(), objects.EnvFromLabel("TIER", "tier"))
 	rollouttest.PodTemplateLabel("tier", "gold")(&s.Spec)
 	story(s, "a", harness.Behavior{})
 	// Output:
@@ -74,7 +74,7 @@ func ExampleCluster_envFromMetadata() {
 }
 
 func ExampleCluster_gracePeriod() {
-	story(fleetOf("o", rollouttest.InPlace(), rollouttest.GracePeriod(30)), "a", harness.Behavior{})
+	story(fleetOf("o", rollouttest.InPlaceIfPossible(), rollouttest.GracePeriod(30)), "a", harness.Behavior{})
 	// Output:
 	// 12:00:30 updated agent-a on a
 	// 12:00:33 restarted agent-a on a (main)
@@ -82,7 +82,7 @@ func ExampleCluster_gracePeriod() {
 }
 
 func ExampleCluster_preDelete() {
-	s := fleetOf("o", rollouttest.PodTemplateLabel("drain", "please"), rollouttest.PreDelete(rollouttest.HookLabel("drain", "please")))
+	s := fleetOf("o", rollouttest.PodTemplateLabel("drain", "please"), rollouttest.PreDeleteHook(rollouttest.HookLabel("drain", "please")))
 	story(s, "a", harness.Behavior{Hook: time.Minute})
 	// Output:
 	// 12:01:00 released agent-a on a (label drain=please)
@@ -94,8 +94,8 @@ func ExampleCluster_preDelete() {
 }
 
 func ExampleCluster_inPlaceUpdate() {
-	s := fleetOf("o", rollouttest.InPlace(), objects.PodTemplateFinalizer("example.com/traffic"),
-		rollouttest.InPlaceUpdate(objects.HookFinalizer("example.com/traffic")))
+	s := fleetOf("o", rollouttest.InPlaceIfPossible(), objects.PodTemplateFinalizer("example.com/traffic"),
+		rollouttest.InPlaceUpdateHook(objects.HookFinalizer("example.com/traffic")))
 	story(s, "a", harness.Behavior{})
 	// Output:
 	// 12:00:02 released agent-a on a (finalizer example.com/traffic)
@@ -106,7 +106,7 @@ func ExampleCluster_inPlaceUpdate() {
 }
 
 func ExampleCluster_preNormal() {
-	s := fleetOf("-", rollouttest.PreNormal(rollouttest.HookLabel("registered", "yes")))
+	s := fleetOf("-", rollouttest.PreNormalHook(rollouttest.HookLabel("registered", "yes")))
 	story(s, "a", harness.Behavior{})
 	// Output:
 	// 12:00:00 created agent-x0001 on a
@@ -142,7 +142,7 @@ func ExampleCluster_minUpdatedReadyPods() {
 }
 
 func ExampleCluster_restartToResize() {
-	s := fleetOf("u", rollouttest.InPlace(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"),
+	s := fleetOf("u", rollouttest.InPlaceIfPossible(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"),
 		objects.RestartToResize(corev1.ResourceCPU))
 	rollouttest.Requests(corev1.ResourceCPU, "200m")(&s.Spec)
 	story(s, "a", harness.Behavior{})
@@ -153,14 +153,14 @@ func ExampleCluster_restartToResize() {
 }
 
 func ExampleCluster_inState() {
-	s := fleetOf("o", rollouttest.PreDelete(rollouttest.HookLabel("app", "agent")))
+	s := fleetOf("o", rollouttest.PreDeleteHook(rollouttest.HookLabel("app", "agent")))
 	objects.InState(lifecycle.PreparingDelete)(s.Snapshot.Pods[0])
 	decide(s)
 	// Output: a wait PreDelete hook
 }
 
 func ExampleCluster_updatingTo() {
-	old, spec := generations(rollouttest.InPlace())
+	old, spec := generations(rollouttest.InPlaceIfPossible())
 	pod := rollouttest.Pod("p", rollouttest.OnNode("a"), rollouttest.Of(old), objects.UpdatingTo(spec, rollouttest.Noon()))
 	fmt.Println(pod.Spec.Containers[0].Image, pod.Status.ContainerStatuses[0].Image, inplace.Completed(pod).Waits)
 	// Output: agent:v2 agent:v1 [container main: it still runs the image of before]

@@ -80,7 +80,7 @@ func TestRecheckFinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := false
-			for _, options := range [][]rollouttest.SpecOption{nil, {rollouttest.InPlace()}} {
+			for _, options := range [][]rollouttest.SpecOption{nil, {rollouttest.InPlaceIfPossible()}} {
 				found = found || recheckFinds(t, spoil, options...)
 			}
 			if want := name != "nothing"; found != want {

@@ -169,8 +169,8 @@ func TestSilentNode(t *testing.T) {
 
 // An in-place update that cannot start leaves the container waiting, and reports no new image.
 func TestWaitingInPlace(t *testing.T) {
-	old := rollouttest.Spec("agent", rollouttest.InPlace())
-	next := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Image("agent:v2"))
+	old := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible())
+	next := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Image("agent:v2"))
 	pod := rollouttest.Pod("p", rollouttest.Of(old), rollouttest.OnNode("a"), objects.UpdatingTo(next, rollouttest.Noon()))
 	snapshot := rollout.Snapshot{Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a"), Pods: []*corev1.Pod{pod}}
 	waiting := harness.Behavior{Waiting: map[string]string{rollouttest.Hash(next): "ErrImagePull"}}

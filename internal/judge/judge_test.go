@@ -72,8 +72,8 @@ func TestPlacement(t *testing.T) {
 		runs      bool
 	}{
 		{"any", "nothing is asked for", rollouttest.Spec("agent"), at(), true},
-		{"selected", "P2", rollouttest.Spec("agent", rollouttest.NodeSelector("k", "v")), at(rollouttest.Label("k", "v")), true},
-		{"not selected", "P2", rollouttest.Spec("agent", rollouttest.NodeSelector("k", "v")), at(rollouttest.Label("k", "w")), false},
+		{"selected", "P2", rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("k", "v")), at(rollouttest.Label("k", "v")), true},
+		{"not selected", "P2", rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("k", "v")), at(rollouttest.Label("k", "w")), false},
 		{"one of two", "P4", rollouttest.Spec("agent", rollouttest.Affinity("k", "v", "w")), at(rollouttest.Label("k", "w")), true},
 		{"none of them", "P4", rollouttest.Spec("agent", rollouttest.Affinity("k", "v")), at(), false},
 		{"cordoned", "P1 tolerates it", rollouttest.Spec("agent"), at(rollouttest.Cordoned()), true},

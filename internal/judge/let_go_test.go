@@ -38,7 +38,7 @@ func TestLetGoPodsMustGo(t *testing.T) {
 // TestKeepNodeInAHookCounts: the pod of a keep node that waits for its preNormal hook does not serve, so it uses up the budget (B2).
 func TestKeepNodeInAHookCounts(t *testing.T) {
 	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.MaxUnavailable("1"),
-		rollouttest.PreNormal(rollouttest.HookLabel("registered", "yes")))
+		rollouttest.PreNormalHook(rollouttest.HookLabel("registered", "yes")))
 	update := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
 	kept := rollouttest.Node("kept", rollouttest.Taint("dedicated", "", corev1.TaintEffectNoSchedule))
 	for _, state := range []lifecycle.State{lifecycle.PreparingNormal, lifecycle.Normal} {
@@ -75,8 +75,8 @@ func TestLetGoPodsAreNotUnderWay(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newScene(rollouttest.MaxUnavailable("2"), rollouttest.SlowStart(time.Hour, "1", "1"),
-				rollouttest.PreDelete(objects.HookFinalizer("example.com/drain")),
-				rollouttest.InPlaceUpdate(rollouttest.HookLabel("registered", "yes")))
+				rollouttest.PreDeleteHook(objects.HookFinalizer("example.com/drain")),
+				rollouttest.InPlaceUpdateHook(rollouttest.HookLabel("registered", "yes")))
 			s.add(rollouttest.Node("a"), &s.old, rollouttest.Ready(ago(time.Hour)))
 			s.add(rollouttest.Node("b"), &s.old, rollouttest.Ready(ago(time.Hour)))
 			prepared := func(name string, handlers ...rollouttest.PodOption) *corev1.Pod {

@@ -130,7 +130,7 @@ func TestDepartingNodesAreLeftAlone(t *testing.T) {
 			if test.why == "" {
 				t.Error("no why")
 			}
-			s := newScene(rollouttest.InPlace())
+			s := newScene(rollouttest.InPlaceIfPossible())
 			if test.node == nil {
 				test.node = maintained
 			}

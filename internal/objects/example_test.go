@@ -86,7 +86,7 @@ func ExampleHookFinalizer() {
 
 func ExampleMarkPodNotReady() {
 	hook := objects.MarkPodNotReady(rollouttest.HookLabel("drain", "please"))
-	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.PreDelete(hook))))
+	pod := rollouttest.Pod("p", rollouttest.Of(rollouttest.Spec("agent", rollouttest.PreDeleteHook(hook))))
 	fmt.Println(hook.MarkPodNotReady, pod.Spec.ReadinessGates)
 	// Output: true [{KruisePodReady}]
 }

@@ -43,7 +43,7 @@ func TestUpdatingTo(t *testing.T) {
 		s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "a", Image: "a:v1"},
 			corev1.Container{Name: "same", Image: "same:v1"})
 	}
-	old := kit.Spec("agent", kit.InPlace(), second)
+	old := kit.Spec("agent", kit.InPlaceIfPossible(), second)
 	spec := kit.Changed(old, kit.Image("agent:v2"), kit.PodTemplateLabel("tier", "gold"), kit.PodTemplateAnnotation("note", "x"),
 		kit.Limits(corev1.ResourceCPU, "1"))
 	spec.Template.Spec.Containers[1].Image = "a:v2"
@@ -96,7 +96,7 @@ func TestUpdatingTo(t *testing.T) {
 // TestDress: pods of a set with hooks are what its planner makes, once they are Normal.
 func TestDress(t *testing.T) {
 	hook := lifecycle.Hook{Labels: map[string]string{"in": "yes"}, Finalizers: []string{"example.com/a", "example.com/b"}}
-	spec := kit.Spec("agent", kit.InPlace(), kit.PreNormal(hook), objects.PodTemplateFinalizer("example.com/a"),
+	spec := kit.Spec("agent", kit.InPlaceIfPossible(), kit.PreNormalHook(hook), objects.PodTemplateFinalizer("example.com/a"),
 		kit.Limits(corev1.ResourceCPU, "1"))
 	pod := kit.Pod("p", kit.Of(spec))
 	same(t, "state", lifecycle.StateOf(pod), lifecycle.Normal)
@@ -105,7 +105,7 @@ func TestDress(t *testing.T) {
 	same(t, "requests", pod.Spec.Containers[0].Resources.Requests.Cpu().String(), "1")
 	same(t, "what the kubelet says of them", pod.Status.ContainerStatuses[0].Resources.Requests.Cpu().String(), "1")
 	same(t, "state without hooks that new pods wait for", lifecycle.StateOf(kit.Pod("p", kit.Of(kit.Spec("agent")))), lifecycle.State(""))
-	labelled := kit.Spec("agent", kit.PreDelete(kit.HookLabel("drain", "please")))
+	labelled := kit.Spec("agent", kit.PreDeleteHook(kit.HookLabel("drain", "please")))
 	same(t, "state with another hook", lifecycle.StateOf(kit.Pod("p", kit.Of(labelled))), labelled.Lifecycle.InitialState())
 }
 
@@ -187,7 +187,7 @@ func TestSpecOptions(t *testing.T) {
 		spec := kit.Spec("agent", func(s *rollout.Spec) { s.Strategy.Method = before }, objects.Released())
 		same(t, string(before), spec.Strategy.Method, after)
 	}
-	held := kit.Spec("agent", kit.Partition("1"), kit.UpdateSelector("zone", "a"), kit.PartitionedScaling(), objects.Released())
+	held := kit.Spec("agent", kit.Partition("1"), kit.StrategyNodeSelector("zone", "a"), kit.PartitionedScaling(), objects.Released())
 	same(t, "holds", held.Strategy.Partition == nil && held.Strategy.NodeSelector == nil && !held.Strategy.PartitionedScaling, true)
 	same(t, "policy", kit.Spec("agent", objects.RestartToResize("cpu")).Template.Spec.Containers[0].ResizePolicy,
 		[]corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}})

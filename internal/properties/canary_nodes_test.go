@@ -79,7 +79,7 @@ func overrideWorlds() *rapid.Generator[tale] {
 			rollouttest.Override(cpuFor("old", "a", "200m"))(&spec)
 		}
 		if rapid.Bool().Draw(t, "in place") && spec.Strategy.MaxSurge == nil {
-			rollouttest.InPlace()(&spec)
+			rollouttest.InPlaceIfPossible()(&spec)
 		}
 		if rapid.Bool().Draw(t, "canary") { // which needs none
 			rollouttest.Canary("1")(&spec)

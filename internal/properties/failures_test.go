@@ -367,13 +367,13 @@ func failureTale(t *rapid.T, change ...func(*failure.Options)) tale {
 		rollouttest.MaxUnavailable("1"), rollouttest.MaxUnavailable("2"), rollouttest.MaxUnavailable("100%"), rollouttest.MaxSurge("1"),
 	}).Draw(t, "budget"))
 	if rapid.Bool().Draw(t, "in place") && spec.Strategy.MaxSurge == nil {
-		rollouttest.InPlace()(&spec)
+		rollouttest.InPlaceIfPossible()(&spec)
 	}
 	if rapid.Bool().Draw(t, "slow start") {
 		rollouttest.SlowStart(10*time.Minute, "1", "1")(&spec)
 	}
 	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "hook") {
-		rollouttest.PreDelete(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("hook", "on"))(&spec)
 		rollouttest.PodTemplateLabel("hook", "on")(&spec)
 	}
 	spec.MinReadySeconds = rapid.SampledFrom([]int32{0, 30}).Draw(t, "minReadySeconds")
@@ -382,7 +382,7 @@ func failureTale(t *rapid.T, change ...func(*failure.Options)) tale {
 	c.Behavior.SameID = nil
 	c.Spec = altered(spec, rollouttest.Image(nextImage))
 	if rapid.Bool().Draw(t, "rolled out before") {
-		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.Completed(spec, 1)}
+		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.RolledOut(spec, 1)}
 	}
 	drawIllness(t, &c)
 	return c

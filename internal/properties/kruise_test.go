@@ -17,7 +17,7 @@ import (
 var (
 	partitioned   = property{"V5 partition", onePlan(moving, rollouttest.Partition("2")), verified(5)}
 	installing    = property{"V5 first installation", onePlan(moving, rollouttest.Partition("1"), rollouttest.PartitionedScaling()), verified(5)}
-	selected      = property{"V6 node selector", onePlan(moving, rollouttest.UpdateSelector(zoneKey, "b")), verified(6)}
+	selected      = property{"V6 node selector", onePlan(moving, rollouttest.StrategyNodeSelector(zoneKey, "b")), verified(6)}
 	pausedInPlace = property{"V6 paused in place", onePlan(inPlace, rollouttest.Paused()), verified(6)}
 	onlyInPlace   = property{"V6 in place only", onePlan(inPlace, rollouttest.InPlaceOnly()), verified(6)}
 	deletesHooked = property{"V8 hooks", onePlan(hooking), verified(8)}
@@ -58,7 +58,7 @@ func moving(s *rollout.Spec) {
 // inPlace specs update in place, in short steps.
 func inPlace(s *rollout.Spec) {
 	objects.Rolling()(s)
-	rollouttest.InPlace()(s)
+	rollouttest.InPlaceIfPossible()(s)
 }
 
 // unaskedResize would take a resize, and has not enabled it.
@@ -70,7 +70,7 @@ func unaskedResize(s *rollout.Spec) {
 // hooking specs have a hook that pods wait for before they are deleted.
 func hooking(s *rollout.Spec) {
 	objects.Rolling()(s)
-	rollouttest.PreDelete(rollouttest.HookLabel(hookKey, "true"))(s)
+	rollouttest.PreDeleteHook(rollouttest.HookLabel(hookKey, "true"))(s)
 	rollouttest.PodTemplateLabel(hookKey, "true")(s)
 }
 
@@ -83,7 +83,7 @@ func waiting(s *rollout.Spec) {
 
 // everything generates snapshots of sets that use all features at once.
 func everything() *rapid.Generator[trial] {
-	return onePlan(inPlace, hooking, rollouttest.InPlaceUpdate(objects.MarkPodNotReady(objects.HookFinalizer("agent.io/update"))),
+	return onePlan(inPlace, hooking, rollouttest.InPlaceUpdateHook(objects.MarkPodNotReady(objects.HookFinalizer("agent.io/update"))),
 		objects.PodTemplateFinalizer("agent.io/update"), rollouttest.GracePeriod(10), rollouttest.Partition("1"), rollouttest.PreDownload("2"))
 }
 

@@ -140,7 +140,7 @@ var holdMutants = []mutant{
 		"updates unselected nodes, as witnessed", "the same along a story", toldHeld, asIf(noSelector),
 	},
 	{
-		"recreates although in place only", "InPlaceOnly is taken for a wish", onlyInPlace, asIf(rollouttest.InPlace()),
+		"recreates although in place only", "InPlaceOnly is taken for a wish", onlyInPlace, asIf(rollouttest.InPlaceIfPossible()),
 	},
 	{
 		"begins in place while paused", "what is not deleted is no update", pausedInPlace,

@@ -86,13 +86,13 @@ func outageTale(t *rapid.T) tale {
 	switch rapid.SampledFrom([]string{"plain", "plain", "in place", "hook", "first hook"}).Draw(t, "method") {
 	case "in place":
 		if spec.Strategy.MaxSurge == nil {
-			rollouttest.InPlace()(&spec)
+			rollouttest.InPlaceIfPossible()(&spec)
 		}
 	case "hook":
-		rollouttest.PreDelete(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("hook", "on"))(&spec)
 		rollouttest.PodTemplateLabel("hook", "on")(&spec)
 	case "first hook":
-		rollouttest.PreNormal(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.PreNormalHook(rollouttest.HookLabel("hook", "on"))(&spec)
 	}
 	spec.MinReadySeconds = rapid.SampledFrom([]int32{0, 30}).Draw(t, "minReadySeconds")
 	rollouttest.MaxExempt(rapid.SampledFrom([]string{"0", "1", "1", "2"}).Draw(t, "maxExempt"))(&spec)

@@ -53,9 +53,9 @@ func outages() *rapid.Generator[trial] {
 		first := rollouttest.Spec("agent", rollouttest.MaxUnavailable(fmt.Sprint(c.count)), rollouttest.PodTemplateLabel(hookKey, "true"))
 		first.Strategy.Method = rapid.SampledFrom([]inplace.Method{inplace.IfPossible, inplace.Only, inplace.Recreate}).Draw(t, "method")
 		if first.Strategy.Method == inplace.Recreate {
-			rollouttest.PreDelete(hook)(&first)
+			rollouttest.PreDeleteHook(hook)(&first)
 		} else {
-			rollouttest.InPlaceUpdate(hook)(&first)
+			rollouttest.InPlaceUpdateHook(hook)(&first)
 			first.Strategy.InPlace.GracePeriodSeconds = rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "grace period")
 		}
 		if increase := rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "slow start"); increase != "" {

@@ -234,7 +234,7 @@ func roomyWorlds() *rapid.Generator[tale] {
 		spec := rollouttest.Spec("agent", rollouttest.MaxSurge(rapid.SampledFrom([]string{"1", "2", "100%"}).Draw(t, "surge")),
 			rollouttest.MaxUnschedulable("50%"))
 		if rapid.Bool().Draw(t, "hook") {
-			rollouttest.PreDelete(rollouttest.HookLabel("hook", "on"))(&spec)
+			rollouttest.PreDeleteHook(rollouttest.HookLabel("hook", "on"))(&spec)
 			rollouttest.PodTemplateLabel("hook", "on")(&spec)
 		}
 		rollouttest.Failures(failure.Options{
@@ -269,7 +269,7 @@ func roomyWorlds() *rapid.Generator[tale] {
 func supersededWorlds() *rapid.Generator[tale] {
 	return rapid.Custom(func(t *rapid.T) tale {
 		c := stageTale(t)
-		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.Completed(c.Stable, 1)}
+		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.RolledOut(c.Stable, 1)}
 		if rapid.Bool().Draw(t, "approved") {
 			all(c.Spec)(&c.Spec)
 		}

@@ -553,15 +553,15 @@ func stageTale(t *rapid.T, options ...rollouttest.SpecOption) tale {
 	}
 	switch rapid.SampledFrom([]string{"plain", "plain", "in place", "hook", "first hook", "both"}).Draw(t, "method") {
 	case "in place":
-		rollouttest.InPlace()(&spec)
+		rollouttest.InPlaceIfPossible()(&spec)
 	case "hook":
-		rollouttest.PreDelete(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("hook", "on"))(&spec)
 		rollouttest.PodTemplateLabel("hook", "on")(&spec)
 	case "first hook":
-		rollouttest.PreNormal(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.PreNormalHook(rollouttest.HookLabel("hook", "on"))(&spec)
 	case "both":
-		rollouttest.InPlace()(&spec)
-		rollouttest.InPlaceUpdate(rollouttest.HookLabel("hook", "on"))(&spec)
+		rollouttest.InPlaceIfPossible()(&spec)
+		rollouttest.InPlaceUpdateHook(rollouttest.HookLabel("hook", "on"))(&spec)
 		rollouttest.PodTemplateLabel("hook", "on")(&spec)
 	}
 	if spec.Strategy.MaxSurge != nil {
@@ -581,7 +581,7 @@ func stageTale(t *rapid.T, options ...rollouttest.SpecOption) tale {
 	c.Behavior.SameID = nil
 	c.Spec = altered(spec, rollouttest.Image(nextImage))
 	if rapid.Bool().Draw(t, "rolled out before") {
-		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.Completed(spec, 1)}
+		c.Snapshot.Revisions = []*appsv1.ControllerRevision{rollouttest.RolledOut(spec, 1)}
 	}
 	return c
 }
@@ -639,7 +639,7 @@ func drawStageTurns(t *rapid.T, c *tale) {
 
 var stageMore = []rollouttest.SpecOption{
 	func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {}, rollouttest.Partition("1"), rollouttest.Partition("50%"),
-	rollouttest.UpdateSelector(zoneKey, "a"), rollouttest.SlowStart(time.Minute, "1", "10"), rollouttest.Burst("1"),
+	rollouttest.StrategyNodeSelector(zoneKey, "a"), rollouttest.SlowStart(time.Minute, "1", "10"), rollouttest.Burst("1"),
 	func(s *rollout.Spec) {
 		rollouttest.Canary("1")(s)
 		rollouttest.CanaryFor(time.Minute, 0)(s)

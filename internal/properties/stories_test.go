@@ -42,7 +42,7 @@ func TestStoriesEndWell(t *testing.T) { test(t, toldAll, toldPulls, toldRollback
 // rollbacks generates stories of users who go back before the watch shows what the update has begun.
 func rollbacks() *rapid.Generator[trial] {
 	return rapid.Custom(func(t *rapid.T) trial {
-		first := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+		first := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
 		next := altered(first, rollouttest.Image(nextImage))
 		c := trial{count: 1, world: world{lag: rapid.IntRange(1, 4).Draw(t, "lag")}}
 		c.Spec, c.Snapshot = first, rollout.Snapshot{Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a", "b", "c")}
@@ -138,7 +138,7 @@ func drawStorySpec(t *rapid.T, budget int) rollout.Spec {
 }
 
 func drawStoryHooks(t *rapid.T, spec *rollout.Spec) {
-	for _, set := range []func(lifecycle.Hook) rollouttest.SpecOption{rollouttest.PreDelete, rollouttest.InPlaceUpdate} {
+	for _, set := range []func(lifecycle.Hook) rollouttest.SpecOption{rollouttest.PreDeleteHook, rollouttest.InPlaceUpdateHook} {
 		kind := rapid.SampledFrom([]string{"none", "label", "finalizer"}).Draw(t, "hook")
 		if kind == "none" {
 			continue
@@ -155,7 +155,7 @@ func drawStoryHooks(t *rapid.T, spec *rollout.Spec) {
 		set(hook)(spec)
 	}
 	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "preNormal") {
-		rollouttest.PreNormal(rollouttest.HookLabel("agent.io/normal", "true"))(spec)
+		rollouttest.PreNormalHook(rollouttest.HookLabel("agent.io/normal", "true"))(spec)
 	}
 }
 
@@ -213,8 +213,8 @@ func drawTarget(t *rapid.T) rollouttest.SpecOption {
 		func(s *rollout.Spec) {},
 		func(s *rollout.Spec) { s.Strategy.Partition, s.Strategy.NodeSelector = nil, nil },
 		rollouttest.Partition("1"), rollouttest.Partition("3"), rollouttest.Partition("50%"), rollouttest.Partition("100%"),
-		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.UpdateSelector(zoneKey, "a")(s) },
-		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.UpdateSelector(zoneKey, "b")(s) },
+		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.StrategyNodeSelector(zoneKey, "a")(s) },
+		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.StrategyNodeSelector(zoneKey, "b")(s) },
 	}).Draw(t, "target")
 }
 

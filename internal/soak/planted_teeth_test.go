@@ -254,7 +254,7 @@ var plantedBugs = []planted{
 	{
 		rule: judge.UpdateHook, name: "forgets the hook of updates", why: "all pods have its handler",
 		wanted: func(s rollout.Spec) rollout.Spec {
-			rollouttest.InPlaceUpdate(rollouttest.HookLabel("app", worlds.Set))(&s)
+			rollouttest.InPlaceUpdateHook(rollouttest.HookLabel("app", worlds.Set))(&s)
 			return s
 		},
 	},
@@ -273,7 +273,7 @@ var plantedBugs = []planted{
 	{
 		rule: judge.Held, name: "forgets the selector", why: "it matches no node",
 		wanted: func(s rollout.Spec) rollout.Spec {
-			rollouttest.UpdateSelector("no", "node")(&s)
+			rollouttest.StrategyNodeSelector("no", "node")(&s)
 			return s
 		},
 	},

@@ -107,7 +107,7 @@ func (r source) knobs() []rollouttest.SpecOption {
 	some(0.15, rollouttest.Burst(pick(r, "1", "2", "20%")))
 	some(0.15, rollouttest.HistoryLimit(int32(r.IntN(3))))
 	if r.chance(0.3) {
-		list = append(list, pick(r, rollouttest.InPlace(), rollouttest.InPlace(), rollouttest.InPlaceOnly()))
+		list = append(list, pick(r, rollouttest.InPlaceIfPossible(), rollouttest.InPlaceIfPossible(), rollouttest.InPlaceOnly()))
 		some(0.4, rollouttest.Resize())
 		some(0.3, rollouttest.EnvFromMetadata())
 		some(0.2, objects.CgroupV1())
@@ -122,7 +122,7 @@ func (r source) knobs() []rollouttest.SpecOption {
 		some(0.4, rollouttest.HoldRevision())
 		some(0.3, rollouttest.PartitionedScaling())
 	}
-	some(0.1, rollouttest.UpdateSelector(poolLabel, "a"))
+	some(0.1, rollouttest.StrategyNodeSelector(poolLabel, "a"))
 	some(0.12, r.slowStart())
 	some(0.12, rollouttest.MaxUnschedulable(pick(r, "1", "2", "30%")))
 	some(0.12, func(s *rollout.Spec) { s.Overrides = r.overrides() })
@@ -239,18 +239,18 @@ func (r source) hooks(spec *rollout.Spec) {
 	if r.chance(0.6) {
 		if r.chance(0.6) {
 			rollouttest.PodTemplateLabel(HookLabel, "no")(spec)
-			rollouttest.PreDelete(mark(rollouttest.HookLabel(HookLabel, "no")))(spec)
+			rollouttest.PreDeleteHook(mark(rollouttest.HookLabel(HookLabel, "no")))(spec)
 		} else {
 			objects.PodTemplateFinalizer(HookFinalizer)(spec)
-			rollouttest.PreDelete(mark(objects.HookFinalizer(HookFinalizer)))(spec)
+			rollouttest.PreDeleteHook(mark(objects.HookFinalizer(HookFinalizer)))(spec)
 		}
 	}
 	if r.chance(0.4) {
 		rollouttest.PodTemplateLabel(UpdateLabel, "yes")(spec)
-		rollouttest.InPlaceUpdate(mark(rollouttest.HookLabel(UpdateLabel, "yes")))(spec)
+		rollouttest.InPlaceUpdateHook(mark(rollouttest.HookLabel(UpdateLabel, "yes")))(spec)
 	}
 	if r.chance(0.3) {
-		rollouttest.PreNormal(mark(rollouttest.HookLabel("registered", "yes")))(spec)
+		rollouttest.PreNormalHook(mark(rollouttest.HookLabel("registered", "yes")))(spec)
 	}
 }
 
@@ -258,7 +258,7 @@ func (r source) hooks(spec *rollout.Spec) {
 func (r source) placement(spec *rollout.Spec) {
 	switch r.IntN(12) {
 	case 0:
-		rollouttest.NodeSelector(poolLabel, "a")(spec)
+		rollouttest.TemplateNodeSelector(poolLabel, "a")(spec)
 	case 1:
 		rollouttest.Affinity(poolLabel, "a", "b")(spec)
 	}

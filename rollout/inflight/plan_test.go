@@ -79,13 +79,13 @@ func TestPlanIsAskedForOnce(t *testing.T) {
 			func(spec rollout.Spec) []*corev1.Pod {
 				return []*corev1.Pod{running(spec, "n1"), running(spec, "n2"), running(spec, "n3")}
 			}, "revision agent-HASH"},
-		{"in place", "several patches of one pod", kit.Spec("agent", kit.InPlace(), kit.MaxUnavailable("2"), kit.Image("agent:v2")),
+		{"in place", "several patches of one pod", kit.Spec("agent", kit.InPlaceIfPossible(), kit.MaxUnavailable("2"), kit.Image("agent:v2")),
 			[]*appsv1.ControllerRevision{
-				kit.Revision(kit.Spec("agent", kit.InPlace(), kit.Image("agent:v1")), 1),
-				kit.Revision(kit.Spec("agent", kit.InPlace(), kit.Image("agent:v2")), 2),
+				kit.Revision(kit.Spec("agent", kit.InPlaceIfPossible(), kit.Image("agent:v1")), 1),
+				kit.Revision(kit.Spec("agent", kit.InPlaceIfPossible(), kit.Image("agent:v2")), 2),
 			},
 			func(rollout.Spec) []*corev1.Pod {
-				old := kit.Spec("agent", kit.InPlace(), kit.Image("agent:v1"))
+				old := kit.Spec("agent", kit.InPlaceIfPossible(), kit.Image("agent:v1"))
 				return []*corev1.Pod{running(old, "n1"), running(old, "n2"), running(old, "n3")}
 			}, "patch pod-agent-n2, patch pod-agent-n3"},
 		{"repair", "a surplus pod and a missing one", kit.Spec("agent"), []*appsv1.ControllerRevision{kit.Revision(kit.Spec("agent"), 1)},

@@ -116,14 +116,14 @@ func TestPodsInTrouble(t *testing.T) {
 
 // TestSpecOptionsAdd: options that come twice add up where they can, and none writes to what other specs share.
 func TestSpecOptionsAdd(t *testing.T) {
-	spec := kit.Spec("agent", kit.NodeSelector("zone", "a"), kit.NodeSelector("disk", "ssd"))
+	spec := kit.Spec("agent", kit.TemplateNodeSelector("zone", "a"), kit.TemplateNodeSelector("disk", "ssd"))
 	same(t, "node selector", spec.Template.Spec.NodeSelector, map[string]string{"zone": "a", "disk": "ssd"})
 
-	first := kit.Spec("agent", kit.UpdateSelector("zone", "a"))
+	first := kit.Spec("agent", kit.StrategyNodeSelector("zone", "a"))
 	first.Strategy.NodeSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "x", Operator: "Exists"}}
 	second := first
-	kit.UpdateSelector("disk", "ssd")(&second)
-	kit.UpdateSelector("zone", "b")(&second)
+	kit.StrategyNodeSelector("disk", "ssd")(&second)
+	kit.StrategyNodeSelector("zone", "b")(&second)
 	same(t, "update selector", second.Strategy.NodeSelector, &metav1.LabelSelector{
 		MatchLabels: map[string]string{"zone": "b", "disk": "ssd"}, MatchExpressions: first.Strategy.NodeSelector.MatchExpressions,
 	})
@@ -151,9 +151,9 @@ func TestSpecOptionsAdd(t *testing.T) {
 // TestSpecOptionsExclude: options for what excludes one another take back what was said before.
 func TestSpecOptionsExclude(t *testing.T) {
 	for name, options := range map[string][]kit.SpecOption{
-		"surge, and in place":       {kit.MaxSurge("2"), kit.InPlace()},
+		"surge, and in place":       {kit.MaxSurge("2"), kit.InPlaceIfPossible()},
 		"surge, and in place only":  {kit.MaxSurge("2"), kit.InPlaceOnly()},
-		"unavailable, and in place": {kit.MaxUnavailable("2"), kit.InPlace()},
+		"unavailable, and in place": {kit.MaxUnavailable("2"), kit.InPlaceIfPossible()},
 		"unavailable after surge":   {kit.MaxSurge("1"), kit.MaxUnavailable("2")},
 	} {
 		spec := kit.Spec("agent", options...)
@@ -170,7 +170,7 @@ func TestSpecOptionsExclude(t *testing.T) {
 // TestHooksAreCopied: a hook that a test goes on to change is none of the spec's.
 func TestHooksAreCopied(t *testing.T) {
 	for name, option := range map[string]func(lifecycle.Hook) kit.SpecOption{
-		"preDelete": kit.PreDelete, "inPlaceUpdate": kit.InPlaceUpdate, "preNormal": kit.PreNormal,
+		"preDelete": kit.PreDeleteHook, "inPlaceUpdate": kit.InPlaceUpdateHook, "preNormal": kit.PreNormalHook,
 	} {
 		hook := kit.HookLabel("drain", "please")
 		spec := kit.Spec("agent", option(hook))

@@ -7,7 +7,7 @@
 //   - What happens next, on a few nodes, and why? Make a snapshot of [Node], [Pod] and [Revision], plan once, and look at the
 //     plan.
 //   - Does a rollout keep a promise on a whole fleet, with slow registries, versions that crash and a controller that restarts?
-//     [Simulate] a scenario with a [Fleet] and say what is promised, as a [Policy].
+//     [Simulate] a scenario with a [Fleet] and say what is promised, as a [Promise].
 //   - What is the exact course of a rollout, to be read and reviewed? Package transcript beside this one plays it as text.
 //   - Is my planner still right, with something around it? [CheckInvariants] plans again and again from one snapshot;
 //     [AssertValid] looks at one plan.
@@ -49,22 +49,22 @@
 //		rollouttest.NoPodRecreatedTwice(),
 //	)
 //
-// A [Policy] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin], [EndsAtUpdateRevision],
+// A [Promise] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin], [EndsAtUpdateRevision],
 // [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that you write. One that never
 // saw what it is about fails. [KeepCases] keeps the step at which a promise broke, for kubectl daemonplan plan --case.
 //
 // # Names
 //
 //   - Specs: [Spec], [Changed] and options ([SpecOption]) for the template ([Image], [Requests], [Env], [PodTemplateLabel], …),
-//     placement ([NodeSelector], [Affinity], [Tolerating]), budgets ([MaxUnavailable], [MaxSurge], [Burst], [SlowStart], …), what
-//     holds nodes ([Paused], [OnDelete], [Partition], [UpdateSelector], …), updates in place ([InPlace], [Resize], …), hooks
-//     ([PreDelete], [InPlaceUpdate], [PreNormal]), pulls ahead ([PreDownload]) and canaries ([Canary], [CanaryFor], …).
+//     placement ([TemplateNodeSelector], [Affinity], [Tolerating]), budgets ([MaxUnavailable], [MaxSurge], [Burst], [SlowStart], …), what
+//     holds nodes ([Paused], [OnDelete], [Partition], [StrategyNodeSelector], …), updates in place ([InPlaceIfPossible], [Resize], …), hooks
+//     ([PreDeleteHook], [InPlaceUpdateHook], [PreNormalHook]), pulls ahead ([PreDownload]) and canaries ([Canary], [CanaryFor], …).
 //   - Revisions: [Revision], [Promoted], [Rejected], and the [Hash] that pods carry.
 //   - Nodes: [Node], [Nodes] and options ([NodeOption]): [Label], [Taint], [Cordoned], [NotReady], ….
 //   - Pods: [Pod] and options ([PodOption]): whose ([Of]), where ([OnNode], [PinnedTo]), and how it is ([Unready], [Failed],
 //     [Terminating], [WaitingFor], …).
 //   - Fleets for simulations: [Fleet] and options ([FleetOption]): [InZones], [And], [Running], ….
-//   - Promises: [Simulate] and policies.
+//   - Promises: [Simulate] and what it holds runs to.
 //
 // Quantities are text, as in manifests: "2", or a percentage such as "10%".
 //

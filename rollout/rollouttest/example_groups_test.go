@@ -61,7 +61,7 @@ func Example_specs() {
 
 // Nodes on which a daemon pod is to run, may stay, or must not be.
 func Example_nodes() {
-	spec := rollouttest.Spec("agent", rollouttest.NodeSelector("disk", "ssd"))
+	spec := rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("disk", "ssd"))
 	ssd := rollouttest.Label("disk", "ssd")
 	outcome(spec, rollouttest.Node("a", ssd))
 	outcome(spec, rollouttest.Node("b", ssd, rollouttest.NotReady()))

@@ -31,8 +31,8 @@ func ExamplePartition() {
 	// b replace Outdated none
 }
 
-func ExampleUpdateSelector() {
-	s := upgrade(rollouttest.UpdateSelector("canary", "yes"))
+func ExampleStrategyNodeSelector() {
+	s := upgrade(rollouttest.StrategyNodeSelector("canary", "yes"))
 	rollouttest.Label("canary", "yes")(s.Snapshot.Nodes[1])
 	decide(s)
 	// Output:
@@ -61,7 +61,7 @@ func ExampleInPlaceOnly() {
 }
 
 func ExampleResize() {
-	for _, options := range [][]rollouttest.SpecOption{{rollouttest.InPlace()}, {rollouttest.InPlace(), rollouttest.Resize()}} {
+	for _, options := range [][]rollouttest.SpecOption{{rollouttest.InPlaceIfPossible()}, {rollouttest.InPlaceIfPossible(), rollouttest.Resize()}} {
 		s := upgrade(append(options, rollouttest.Requests(corev1.ResourceCPU, "100m"))...)
 		rollouttest.Requests(corev1.ResourceCPU, "200m")(&s.Spec)
 		decide(s)
@@ -107,7 +107,7 @@ func ExampleEnv() {
 }
 
 func ExamplePodAnnotation() {
-	s := upgrade(rollouttest.InPlace())
+	s := upgrade(rollouttest.InPlaceIfPossible())
 	rollouttest.PodAnnotation(inplace.StateKey, "of a human hand")(s.Snapshot.Pods[1])
 	decide(s)
 	// Output:
@@ -137,8 +137,8 @@ func ExampleHoldRevision() {
 	// Output: a true
 }
 
-func ExampleInPlace() {
-	decide(upgrade(rollouttest.InPlace()))
+func ExampleInPlaceIfPossible() {
+	decide(upgrade(rollouttest.InPlaceIfPossible()))
 	// Output:
 	// a wait Budget maxUnavailable
 	// b update Outdated none
@@ -160,7 +160,7 @@ func ExampleEnvFromMetadata() {
 
 // The pod is taken out of service first, and updated when it has been so for the grace period.
 func ExampleGracePeriod() {
-	s := upgrade(rollouttest.InPlace(), rollouttest.GracePeriod(30))
+	s := upgrade(rollouttest.InPlaceIfPossible(), rollouttest.GracePeriod(30))
 	decide(s)
 	// Output:
 	// a wait Budget maxUnavailable
@@ -168,23 +168,23 @@ func ExampleGracePeriod() {
 }
 
 // The pod is asked to let go, and deleted when its controller has taken the label off.
-func ExamplePreDelete() {
-	decide(upgrade(rollouttest.PodTemplateLabel("drain", "please"), rollouttest.PreDelete(rollouttest.HookLabel("drain", "please"))))
+func ExamplePreDeleteHook() {
+	decide(upgrade(rollouttest.PodTemplateLabel("drain", "please"), rollouttest.PreDeleteHook(rollouttest.HookLabel("drain", "please"))))
 	// Output:
 	// a wait Budget maxUnavailable
 	// b prepare Outdated none
 }
 
-func ExampleInPlaceUpdate() {
-	decide(upgrade(rollouttest.InPlace(), rollouttest.PodTemplateLabel("drain", "please"),
-		rollouttest.InPlaceUpdate(rollouttest.HookLabel("drain", "please"))))
+func ExampleInPlaceUpdateHook() {
+	decide(upgrade(rollouttest.InPlaceIfPossible(), rollouttest.PodTemplateLabel("drain", "please"),
+		rollouttest.InPlaceUpdateHook(rollouttest.HookLabel("drain", "please"))))
 	// Output:
 	// a wait Budget maxUnavailable
 	// b prepare Outdated none
 }
 
-func ExamplePreNormal() {
-	spec := rollouttest.Spec("agent", rollouttest.PreNormal(rollouttest.HookLabel("registered", "yes")))
+func ExamplePreNormalHook() {
+	spec := rollouttest.Spec("agent", rollouttest.PreNormalHook(rollouttest.HookLabel("registered", "yes")))
 	decide(simulate.Case{Spec: spec, Snapshot: rollout.Snapshot{Now: rollouttest.Noon(), Nodes: rollouttest.Nodes("a")}})
 	// Output: a create Missing none
 }

@@ -138,8 +138,8 @@ func outcome(spec rollout.Spec, node *corev1.Node) {
 	fmt.Printf("%s: %s\n", v.Outcome, v)
 }
 
-func ExampleNodeSelector() {
-	spec := rollouttest.Spec("agent", rollouttest.NodeSelector("zone", "east"))
+func ExampleTemplateNodeSelector() {
+	spec := rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("zone", "east"))
 	outcome(spec, rollouttest.Node("a", rollouttest.Label("zone", "west")))
 	// Output: leave: label zone is not "east"
 }

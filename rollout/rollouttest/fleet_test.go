@@ -47,10 +47,10 @@ func TestFleetOptionsAreValues(t *testing.T) {
 // TestChangedLeavesTheSpec: the copy differs in what the options say, whatever they write to, and the spec not at all.
 func TestChangedLeavesTheSpec(t *testing.T) {
 	fresh := func() rollout.Spec {
-		return rollouttest.Spec("agent", rollouttest.NodeSelector("disk", "ssd"), rollouttest.Canary("1"), rollouttest.PreDownload("2"))
+		return rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("disk", "ssd"), rollouttest.Canary("1"), rollouttest.PreDownload("2"))
 	}
 	spec := fresh()
-	changed := rollouttest.Changed(spec, rollouttest.Image("agent:v2"), rollouttest.NodeSelector("disk", "hdd"), rollouttest.MaxSurge("1"),
+	changed := rollouttest.Changed(spec, rollouttest.Image("agent:v2"), rollouttest.TemplateNodeSelector("disk", "hdd"), rollouttest.MaxSurge("1"),
 		func(s *rollout.Spec) {
 			s.Template.Labels["x"] = "y"
 			s.Selector.MatchLabels["x"] = "y"

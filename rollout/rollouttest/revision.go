@@ -29,9 +29,9 @@ func Promoted(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
 	})
 }
 
-// Completed returns the revision of the spec, as [Revision] does, with the mark of a rollout that came to its end an hour before
+// RolledOut returns the revision of the spec, as [Revision] does, with the mark of a rollout that came to its end an hour before
 // [Noon] (T8).
-func Completed(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
+func RolledOut(spec rollout.Spec, number int64) *appsv1.ControllerRevision {
 	return objects.Marked(Revision(spec, number), map[string]string{
 		history.CompletedAnnotation: objects.HourAgo().UTC().Format(time.RFC3339),
 	})

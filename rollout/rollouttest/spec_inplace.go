@@ -25,9 +25,9 @@ func Partition(quantity string) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.Partition = new(intstr.Parse(quantity)) }
 }
 
-// UpdateSelector holds the nodes that do not have the label (T3). Several are ANDed; of two with one key the later counts.
+// StrategyNodeSelector holds the nodes that do not have the label (T3). Several are ANDed; of two with one key the later counts.
 // Without it no node is held so.
-func UpdateSelector(key, value string) SpecOption {
+func StrategyNodeSelector(key, value string) SpecOption {
 	return func(s *rollout.Spec) {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 		if old := s.Strategy.NodeSelector; old != nil {
@@ -50,11 +50,11 @@ func HoldRevision() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.HoldRevision = true }
 }
 
-// InPlace updates pods in place if that is possible, and recreates the others (I1). Without it, and without [InPlaceOnly], all
+// InPlaceIfPossible updates pods in place if that is possible, and recreates the others (I1). Without it, and without [InPlaceOnly], all
 // are recreated. A budget of maxSurge, which cannot go with it, becomes one of maxUnavailable.
-func InPlace() SpecOption { return method(inplace.IfPossible) }
+func InPlaceIfPossible() SpecOption { return method(inplace.IfPossible) }
 
-// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). In all else it is as [InPlace].
+// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). In all else it is as [InPlaceIfPossible].
 func InPlaceOnly() SpecOption { return method(inplace.Only) }
 
 func method(method inplace.Method) SpecOption {
@@ -66,7 +66,7 @@ func method(method inplace.Method) SpecOption {
 	}
 }
 
-// Resize lets cpu and memory change in place (I2), with [InPlace] or [InPlaceOnly]. Without it a pod with other resources is
+// Resize lets cpu and memory change in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it a pod with other resources is
 // recreated.
 func Resize() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.Resize = true }
@@ -83,22 +83,22 @@ func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
 }
 
-// PreDelete sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the template
+// PreDeleteHook sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the template
 // to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
-func PreDelete(hook lifecycle.Hook) SpecOption {
+func PreDeleteHook(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) { s.Lifecycle.PreDelete = lifecycle.Hooks{PreDelete: &hook}.DeepCopy().PreDelete }
 }
 
-// InPlaceUpdate sets the hook that pods wait for before and after they are updated in place (L3). Otherwise it is as
-// [PreDelete].
-func InPlaceUpdate(hook lifecycle.Hook) SpecOption {
+// InPlaceUpdateHook sets the hook that pods wait for before and after they are updated in place (L3). Otherwise it is as
+// [PreDeleteHook].
+func InPlaceUpdateHook(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) {
 		s.Lifecycle.InPlaceUpdate = lifecycle.Hooks{InPlaceUpdate: &hook}.DeepCopy().InPlaceUpdate
 	}
 }
 
-// PreNormal sets the hook that new pods wait for before they are Normal (L3). Otherwise it is as [PreDelete].
-func PreNormal(hook lifecycle.Hook) SpecOption {
+// PreNormalHook sets the hook that new pods wait for before they are Normal (L3). Otherwise it is as [PreDeleteHook].
+func PreNormalHook(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) { s.Lifecycle.PreNormal = lifecycle.Hooks{PreNormal: &hook}.DeepCopy().PreNormal }
 }
 

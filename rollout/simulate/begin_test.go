@@ -79,7 +79,7 @@ func TestRunsBeginInTheMiddle(t *testing.T) {
 
 // Pods of a dump run the image in their spec, even if a runtime reports the ID of the image in place of its name.
 func TestDumpsOfOtherRuntimes(t *testing.T) {
-	spec := rollouttest.Spec("agent", rollouttest.InPlace(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
+	spec := rollouttest.Spec("agent", rollouttest.InPlaceIfPossible(), rollouttest.Resize(), rollouttest.Requests(corev1.ResourceCPU, "100m"))
 	fleet := simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &spec}
 	snapshot, err := fleet.Build()
 	if err != nil {

@@ -14,7 +14,7 @@ func faultyChronicles(t *testing.T) []chronicle {
 	t.Helper()
 	const mega = 1_000_000
 	two := rollouttest.MaxUnavailable("2")
-	inPlace := rollouttest.InPlace()
+	inPlace := rollouttest.InPlaceIfPossible()
 	refused, lost := simulate.Controller{FailedCalls: 1}, simulate.Controller{LostAnswers: 1}
 	// rollsOut is the rollout of a spec to n nodes that have version 1.
 	rollsOut := func(n int, spec rollout.Spec, c simulate.Controller) simulate.Scenario {

@@ -17,7 +17,7 @@ import (
 
 // The property finds these mistakes in building a fleet.
 func TestBuildIsSettledMutants(t *testing.T) {
-	spec := kit.Spec("agent", kit.Canary("1"), kit.InPlace(), kit.PreNormal(kit.HookLabel("hook", "on")))
+	spec := kit.Spec("agent", kit.Canary("1"), kit.InPlaceIfPossible(), kit.PreNormalHook(kit.HookLabel("hook", "on")))
 	tests := []struct {
 		name, why string
 		spoil     func(*rollout.Snapshot)

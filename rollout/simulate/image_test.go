@@ -47,7 +47,7 @@ func imageRows(t *testing.T) []imageRow {
 	hasty := func(s *rollout.Spec) {
 		s.PreDownload.TimeoutSeconds, s.PreDownload.BackoffLimit = 1, new(int32(2))
 	}
-	third := rollouttest.Spec("agent", rollouttest.Image("agent:v3"), rollouttest.InPlace())
+	third := rollouttest.Spec("agent", rollouttest.Image("agent:v3"), rollouttest.InPlaceIfPossible())
 	there := map[string]string{"n-00000": "0s terminating, 10s pending, 11s starting, 20s new"}
 	return []imageRow{
 		{
@@ -154,7 +154,7 @@ func imageRows(t *testing.T) []imageRow {
 		{
 			name: "a pull that failed once", why: `An update in place pulls once the container is stopped, here at once. The second pull
 				succeeds, and the pull of the next version is the first of its kind: it has not failed before.`,
-			seed: 1, spec: []rollouttest.SpecOption{rollouttest.InPlace()},
+			seed: 1, spec: []rollouttest.SpecOption{rollouttest.InPlaceIfPossible()},
 			registry: func(r *simulate.Registry) { r.FailedPulls = 0.5 },
 			events:   []simulate.Event{{At: 5 * time.Minute, What: simulate.SetSpec, Spec: &third}},
 			nodes:    map[string]string{"n-00000": "0s pulling, 10s broken, 30s starting, 39s new, 5m0s pulling, 5m10s starting, 5m19s new"},
@@ -222,7 +222,7 @@ func TestImages(t *testing.T) {
 func TestPullsAheadAreInFlight(t *testing.T) {
 	for _, lag := range []time.Duration{0, 5 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
-			options := []rollouttest.SpecOption{rollouttest.InPlace(), rollouttest.PreDownload("3")}
+			options := []rollouttest.SpecOption{rollouttest.InPlaceIfPossible(), rollouttest.PreDownload("3")}
 			fleet := simulate.Fleet{Running: new(rollouttest.Spec("agent", options...))}
 			for i, name := range []string{"a", "b", "c"} { // the middle one is the slowest
 				fleet.Pools = append(fleet.Pools, simulate.Pool{Name: name, Nodes: 3, Bandwidth: []int64{9, 4, 7}[i] * 1_000_000})

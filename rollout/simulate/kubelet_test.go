@@ -111,7 +111,7 @@ func TestKubelets(t *testing.T) {
 
 func TestHooksAreSeenTo(t *testing.T) {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.PodTemplateLabel("drain", "yes"),
-		rollouttest.PreDelete(rollouttest.HookLabel("drain", "yes")))
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("drain", "yes")))
 	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.PodTemplateLabel("drain", "yes"))
 	scenario := simulate.Scenario{
 		Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 2}}, Running: &old},
@@ -130,7 +130,7 @@ func TestHooksAreSeenTo(t *testing.T) {
 
 // Rules about a new image apply to the container that runs it, not to the one before.
 func TestRulesOfAnImageWaitForIt(t *testing.T) {
-	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlace())
+	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlaceIfPossible())
 	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
 	var crashes []time.Duration
 	s, err := simulate.New(simulate.Scenario{

@@ -20,8 +20,8 @@ func reportTrouble(seed uint64) simulate.Scenario {
 	case 1:
 		scenario.Spec = rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxSurge("3"))
 	case 2:
-		scenario.Spec = rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("3"), rollouttest.InPlace())
-		running := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlace())
+		scenario.Spec = rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("3"), rollouttest.InPlaceIfPossible())
+		running := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.InPlaceIfPossible())
 		scenario.Fleet.Running = &running
 	}
 	scenario.Seed = seed

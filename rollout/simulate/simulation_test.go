@@ -43,7 +43,7 @@ func simTimes() simulate.Model {
 func simEverything(seed uint64) simulate.Scenario {
 	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("20%"), rollouttest.MinReadySeconds(5),
 		rollouttest.Canary("2"), rollouttest.CanaryFor(time.Minute, 0), rollouttest.SlowStart(30*time.Second, "2", "8"),
-		rollouttest.PreDelete(rollouttest.HookLabel("drain", "yes")), rollouttest.PodTemplateLabel("drain", "yes"))
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("drain", "yes")), rollouttest.PodTemplateLabel("drain", "yes"))
 	old := rollouttest.Spec("agent", rollouttest.Image("agent:v1"), rollouttest.PodTemplateLabel("drain", "yes"))
 	next := rollouttest.Changed(spec, rollouttest.Image("agent:v3"))
 	next.Strategy.Canary = nil

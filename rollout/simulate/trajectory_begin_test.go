@@ -16,7 +16,7 @@ import (
 func inTheMiddle() []trajectory {
 	const mega = 1_000_000
 	noon := rollouttest.Noon()
-	old, inPlace := rollouttest.Spec("agent"), rollouttest.Spec("agent", rollouttest.InPlace())
+	old, inPlace := rollouttest.Spec("agent"), rollouttest.Spec("agent", rollouttest.InPlaceIfPossible())
 	labelled := rollouttest.Changed(old, rollouttest.PodTemplateLabel("x", "y"))
 	pulls := simulate.Registry{NodeBandwidth: 10 * mega, Size: 100 * mega}
 	registry := simulate.Model{Registry: pulls}
@@ -37,8 +37,8 @@ func inTheMiddle() []trajectory {
 		return rollouttest.Pod("p", append([]rollouttest.PodOption{rollouttest.Of(old), rollouttest.OnNode("a")}, options...)...)
 	}
 	updating := shows(node(), rollouttest.Pod("p", rollouttest.Of(inPlace), rollouttest.OnNode("a"),
-		objects.UpdatingTo(second(rollouttest.InPlace()), noon.Add(-3*time.Second))))
-	updating.Snapshot.Revisions = append(updating.Snapshot.Revisions, rollouttest.Revision(second(rollouttest.InPlace()), 2))
+		objects.UpdatingTo(second(rollouttest.InPlaceIfPossible()), noon.Add(-3*time.Second))))
+	updating.Snapshot.Revisions = append(updating.Snapshot.Revisions, rollouttest.Revision(second(rollouttest.InPlaceIfPossible()), 2))
 	unready := func(p *corev1.Pod) {
 		rollouttest.Unready()(p)
 		p.Status.ContainerStatuses[0].Ready = false
@@ -107,7 +107,7 @@ func inTheMiddle() []trajectory {
 		until(22*time.Second, "an update in place",
 			`The container of version 1 is stopped at 3 s. The image of version 2 is not there before 13 s: ready at 22 s.`,
 			"0s starting, 3s pulling, 13s starting, 22s new", simulate.Scenario{
-				Spec: second(rollouttest.InPlace()), Fleet: updating,
+				Spec: second(rollouttest.InPlaceIfPossible()), Fleet: updating,
 				Model: simulate.Model{Registry: pulls, Kubelets: []simulate.Kubelet{{Restart: simulate.Fixed(3 * time.Second)}}},
 			}),
 		until(6*time.Second, "a pod that has not been ready for long", `It is available 10 s after it was Ready, 4 s ago (B5).`,

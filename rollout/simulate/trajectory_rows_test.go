@@ -69,8 +69,8 @@ func trajectories() []trajectory {
 				12 s, runs at 14 s and is ready 7 s later, at 21 s. Two at a time pull ahead where an update waits: 2 and 1 by 10 s, 0 by
 				20 s. So each of them takes 2 + 1 + 1 + 7 = 11 s: 2 until 32 s, 1 until 43 s, 0 until 54 s.`,
 			scenario: simulate.Scenario{
-				Fleet: fleetOf(4, rollouttest.InPlace()),
-				Spec:  second(rollouttest.InPlace(), rollouttest.PreDownload("2")),
+				Fleet: fleetOf(4, rollouttest.InPlaceIfPossible()),
+				Spec:  second(rollouttest.InPlaceIfPossible(), rollouttest.PreDownload("2")),
 				Model: simulate.Model{
 					Registry: simulate.Registry{NodeBandwidth: 10 * mega, Size: 100 * mega},
 					Kubelets: []simulate.Kubelet{{Restart: simulate.Fixed(2 * time.Second)}},

@@ -20,10 +20,10 @@ func troubled() []trajectory {
 	happens := func(e simulate.Event) []simulate.Event { return []simulate.Event{e} }
 	third := second(rollouttest.Image("agent:v3"))
 	hook := []rollouttest.SpecOption{
-		rollouttest.PreDelete(rollouttest.HookLabel("drain", "wanted")), rollouttest.PodTemplateLabel("drain", "wanted"),
+		rollouttest.PreDeleteHook(rollouttest.HookLabel("drain", "wanted")), rollouttest.PodTemplateLabel("drain", "wanted"),
 	}
 	everywhere := rollouttest.Spec("agent")
-	zoneA := rollouttest.Changed(everywhere, rollouttest.NodeSelector(corev1.LabelTopologyZone, "a"))
+	zoneA := rollouttest.Changed(everywhere, rollouttest.TemplateNodeSelector(corev1.LabelTopologyZone, "a"))
 	trial := []rollouttest.SpecOption{
 		rollouttest.Canary("1"), rollouttest.AutoPause(canary.AutoPause{Disabled: true}),
 		rollouttest.AutoFail(canary.AutoFail{MaxRestarts: new(int32(0))}),
@@ -198,7 +198,7 @@ func troubled() []trajectory {
 			why: `A pod is made not ready, is changed 5 s later (I4), stops 2 s after that, runs 2 s later and is ready after 7 s more: 16 s. The
 				other one follows until 32 s.`,
 			scenario: simulate.Scenario{
-				Fleet: fleetOf(2, rollouttest.InPlace()), Spec: second(rollouttest.InPlace(), rollouttest.GracePeriod(5)),
+				Fleet: fleetOf(2, rollouttest.InPlaceIfPossible()), Spec: second(rollouttest.InPlaceIfPossible(), rollouttest.GracePeriod(5)),
 				Model: simulate.Model{Kubelets: []simulate.Kubelet{{Restart: simulate.Fixed(2 * time.Second)}}},
 			},
 			nodes:       map[string]string{"n-00001": "0s starting, 16s new", "n-00000": "0s old, 16s starting, 32s new"},

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/rollout"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -65,4 +66,31 @@ func ExampleViolation_String() {
 	// Output:
 	// V11: 300 creates, right are at most 250 (M6)
 	// V3: node n1: more than one create
+}
+
+// ClaimAndPlan takes the pods of a whole namespace. Claimed checks its plan with those that belong to the set.
+func ExampleClaimed() {
+	spec := kit.Spec("agent")
+	other := kit.Pod("other", kit.OnNode("n1"), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "other"} })
+	snapshot := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("n1"), Pods: []*corev1.Pod{other}}
+	planner, err := rollout.New(spec)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	claimed, err := planner.ClaimAndPlan(snapshot)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("violations:", len(verify.Claimed(spec, snapshot, &claimed)))
+
+	claimed.Plan.Creates = append(claimed.Plan.Creates, claimed.Plan.Creates[0])
+	var verifier verify.Verifier
+	fmt.Println(verifier.Claimed(spec, snapshot, &claimed)[0])
+	fmt.Println(verify.Claimed(spec, snapshot, nil)[0])
+	// Output:
+	// violations: 0
+	// V3: node n1: more than one create
+	// V12: R3: status.updateRevision is "", right is the newest revision that holds the template: ["67fcf8cd76"]
 }

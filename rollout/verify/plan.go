@@ -10,7 +10,7 @@ import (
 
 // Violation is one broken invariant.
 type Violation struct {
-	// Invariant is its number, 1 to 26. 0: the spec or the snapshot breaks its contract, so that no plan
+	// Invariant is its number, as docs/invariants.md has it. 0: the spec or the snapshot breaks its contract, so that no plan
 	// can be right for it, and nothing else was checked.
 	Invariant int
 	// Node concerned; empty if it is about the whole plan.
@@ -70,6 +70,34 @@ func (k *Verifier) Plan(spec rollout.Spec, snapshot rollout.Snapshot, plan *roll
 	v.pickAll()
 	v.judge()
 	return v.sorted()
+}
+
+// Claimed is the function [Claimed].
+func (k *Verifier) Claimed(spec rollout.Spec, snapshot rollout.Snapshot, claimed *rollout.Claimed) []Violation {
+	return k.Plan(spec, ofSet(snapshot, claimed), planOf(claimed))
+}
+
+// Claimed checks what [rollout.Planner.ClaimAndPlan] returned for a snapshot, whose lists hold objects of others, too: it checks the
+// plan, as [Plan] does, with the pods and revisions that were claimed. Whether the right ones were claimed is not checked. Nil counts
+// as an empty plan.
+func Claimed(spec rollout.Spec, snapshot rollout.Snapshot, claimed *rollout.Claimed) []Violation {
+	return Plan(spec, ofSet(snapshot, claimed), planOf(claimed))
+}
+
+func planOf(claimed *rollout.Claimed) *rollout.Plan {
+	if claimed == nil {
+		return nil
+	}
+	return &claimed.Plan
+}
+
+// ofSet returns the snapshot of the objects that belong to the set.
+func ofSet(snapshot rollout.Snapshot, claimed *rollout.Claimed) rollout.Snapshot {
+	snapshot.Pods, snapshot.Revisions = nil, nil
+	if claimed != nil {
+		snapshot.Pods, snapshot.Revisions = claimed.Pods.Pods, claimed.Revisions.Revisions
+	}
+	return snapshot
 }
 
 // begin begins to check a plan.

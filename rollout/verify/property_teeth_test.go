@@ -272,7 +272,7 @@ func comingUp() *rapid.Generator[harness.Case] {
 // TestVerifyFindsPlantedBugs plants bugs in plans of the planner.
 func TestVerifyFindsPlantedBugs(t *testing.T) {
 	rare := map[string][]rollouttest.SpecOption{ // these are for bugs whose situation is hardly ever drawn
-		"another image":           {rollouttest.InPlace(), rollouttest.MaxUnavailable("50%"), objects.Released()},
+		"another image":           {rollouttest.InPlaceIfPossible(), rollouttest.MaxUnavailable("50%"), objects.Released()},
 		"a pull twice":            {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
 		"a pull that was started": {rollouttest.PreDownload("3"), rollouttest.MaxUnavailable("1"), objects.Released()},
 	}

@@ -194,7 +194,7 @@ func TestVerifierJudgesFewNodes(t *testing.T) {
 		"a budget":      nil,
 		"surge":         {kit.MaxUnavailable("0"), kit.MaxSurge("1")},
 		"slow start":    {kit.SlowStart(time.Minute, "1", "2")},
-		"a selector":    {kit.UpdateSelector("pool", "none")},
+		"a selector":    {kit.StrategyNodeSelector("pool", "none")},
 		"on delete":     {kit.OnDelete()},
 		"paused":        {kit.Paused()},
 		"no percentage": {kit.Partition("0%")},

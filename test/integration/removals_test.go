@@ -300,7 +300,7 @@ var removals = []removal{
 	},
 	{
 		what: "the plan is not asked when to come back", file: "reconcile.go",
-		old:  "plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)",
+		old:  "plan.RequeueAfter(r.Clock.Now(), s.giveUp(), seen.pullsDue)",
 		new:  "new(rollout.Plan).Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)",
 		test: "TestPullsByPods",
 	},

@@ -34,7 +34,7 @@ func (r *Reconciler) execute(ctx context.Context, s *set, plan *rollout.Plan) er
 		err := e.revise(ctx, action)
 		errs = append(errs, err)
 		if err != nil && action.Verb == rollout.CreateRevision { // all later actions refer to the revision
-			plan.Memory = *s.memory // this memory counts a collision of names
+			plan.Memory = s.carry.Memory // this memory counts a collision of names
 			return errors.Join(errs...)
 		}
 	}
@@ -204,8 +204,7 @@ func (e *execution) existing(ctx context.Context, action rollout.RevisionAction,
 	if mine && equality.Semantic.DeepEqual(live.Data.Raw, action.Object.Data.Raw) {
 		return nil
 	}
-	collided := e.memory.Collided()
-	e.memory = &collided
+	e.carry.Memory = e.carry.Memory.Collided()
 	return apierrors.NewAlreadyExists(appsv1.Resource("controllerrevisions"), action.Name)
 }
 

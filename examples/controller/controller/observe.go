@@ -71,8 +71,8 @@ func (r *Reconciler) observe(ctx context.Context, s *set) (sight, error) {
 	}
 	pods, pulls := apart(all)
 	seen := sight{Snapshot: rollout.Snapshot{
-		Now: r.Clock.Now(), Memory: *s.memory, Nodes: nodes, Pods: pods, Revisions: revisions,
-	}}
+		Now: r.Clock.Now(), Nodes: nodes, Pods: pods, Revisions: revisions,
+	}.After(s.carry)}
 	s.mutex.Lock()
 	seen.InFlight, _ = s.tracker.Observe(seen.Now, all, revisions)
 	s.mutex.Unlock()
@@ -98,9 +98,8 @@ func (r *Reconciler) plan(ctx context.Context, s *set, seen rollout.Snapshot) (p
 		}
 	}
 	if r.Verify {
-		seen.Pods, seen.Revisions = claimed.Pods.Pods, claimed.Revisions.Revisions
-		if violations := s.verifier.Plan(s.spec, seen, &claimed.Plan); len(violations) > 0 {
-			s.reading, s.verifier = nil, verify.Verifier{} // the next plan trusts nothing that was read before
+		if violations := s.verifier.Claimed(s.spec, seen, &claimed); len(violations) > 0 {
+			s.carry.Reading, s.verifier = nil, verify.Verifier{} // the next plan trusts nothing that was read before
 			return plan, nil, r.notPlanned(s, fmt.Errorf("the plan is wrong: %v", violations))
 		}
 	}
@@ -109,14 +108,14 @@ func (r *Reconciler) plan(ctx context.Context, s *set, seen rollout.Snapshot) (p
 
 // claimAndPlan keeps what was read, whatever becomes of the plan.
 func (r *Reconciler) claimAndPlan(s *set, seen rollout.Snapshot) (rollout.Claimed, error) {
-	seen.Reading = s.reading
+	seen.Reading = s.carry.Reading
 	begun := time.Now()
 	claimed, err := s.workspace.ClaimAndPlan(s.planner, seen)
 	planSeconds.WithLabelValues(s.labels()...).Observe(time.Since(begun).Seconds())
 	if err != nil {
 		return claimed, r.notPlanned(s, err)
 	}
-	s.reading = claimed.Plan.Reading
+	s.carry.Reading = claimed.Plan.Reading
 	return claimed, nil
 }
 

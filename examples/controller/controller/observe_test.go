@@ -48,7 +48,7 @@ func TestNothingIsReadTwice(t *testing.T) {
 	if err := r.sets.compile(s, spec); err != nil {
 		t.Fatal(err)
 	}
-	s.memory = &rollout.Memory{}
+	s.resumed = true
 	read := func() *rollout.Reading {
 		t.Helper()
 		seen, err := r.observe(t.Context(), s)
@@ -59,7 +59,7 @@ func TestNothingIsReadTwice(t *testing.T) {
 		if err != nil || notOurs != nil || len(plan.Decisions) != 2 || !plan.Empty() {
 			t.Fatalf("%v, %v: %+v; want a plan that does nothing on two nodes", err, notOurs, plan)
 		}
-		return s.reading
+		return s.carry.Reading
 	}
 	read()
 	before := read()

@@ -59,8 +59,8 @@ func (r *Reconciler) observePulls(ctx context.Context, s *set, seen *sight, obje
 			attempts, seen.pulls = append(attempts, a), append(seen.pulls, attempt{a, object})
 		}
 	}
-	progress := predownload.Track(seen.Now, attempts, s.failedPulls, s.counted)
-	s.failedPulls, s.counted, seen.reported = progress.Failures, progress.Counted, seen.Nodes
+	progress := predownload.Track(seen.Now, attempts, s.carry.FailedPulls, s.counted)
+	s.carry.FailedPulls, s.counted, seen.reported = progress.Failures, progress.Counted, seen.Nodes
 	seen.FailedPulls, seen.InFlight.Pulls, seen.Nodes = progress.Failures, progress.InFlight, progress.WithImages(seen.Nodes)
 	seen.pullsDue = progress.Wake
 	for name, started := range s.pulls {

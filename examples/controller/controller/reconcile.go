@@ -84,8 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, err
 		}
 	}
-	if s.memory == nil {
-		s.memory = &stored
+	if !s.resumed {
+		s.carry.Memory, s.resumed = stored, true
 	}
 	seen, err := r.observe(ctx, s)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return again(err)
 	}
-	s.memory, s.failedPulls = &plan.Memory, plan.FailedPulls
+	s.carry = plan.Carry()
 	if err := r.Kind.Restrict(ctx, r.Live, object, &plan); err != nil {
 		return again(err)
 	}
@@ -104,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := errors.Join(failed, r.report(ctx, s, &plan, invalid)); err != nil {
 		return again(err)
 	}
-	return reconcile.Result{RequeueAfter: plan.Sleep(r.Clock.Now(), s.giveUp(), seen.pullsDue)}, nil
+	return reconcile.Result{RequeueAfter: plan.RequeueAfter(r.Clock.Now(), s.giveUp(), seen.pullsDue)}, nil
 }
 
 // again tries soon again after errors that are normal, and with a growing back-off after all others. In a namespace that is being

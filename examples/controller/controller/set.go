@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/inflight"
 	"github.com/daemonplan/daemonplan/rollout/verify"
@@ -24,19 +23,18 @@ type set struct {
 	kind    string
 	spec    rollout.Spec
 	planner *rollout.Planner
-	// memory is that of the last plan; nil: there was none yet. The memory in the cached object may be older.
-	memory *rollout.Memory
-	// reading and verifier are what was read for the last plan, so that only what has changed since is read for the next one.
-	reading  *rollout.Reading
+	// carry is what the last plan hands to the next one. resumed reports whether there was one, or its memory was found in the
+	// object. The memory in the cached object may be older.
+	carry   rollout.Carry
+	resumed bool
+	// verifier knows what it has read by itself, so that it reads only what has changed since.
 	verifier verify.Verifier
 	// workspace is where plans are made. Each is good until the next one.
 	workspace rollout.Workspace
-	// failedPulls are those that the last plan counted.
-	failedPulls []predownload.Failure
-	pulls       map[string]started // by the names of their objects
-	counted     []types.UID        // failed pulls that failedPulls counts already
-	told        []string           // what blocked the rollout, in the last event about that
-	refused     string             // what was invalid, in the last event about that; empty: nothing
+	pulls     map[string]started // by the names of their objects
+	counted   []types.UID        // failed pulls that carry.FailedPulls counts already
+	told      []string           // what blocked the rollout, in the last event about that
+	refused   string             // what was invalid, in the last event about that; empty: nothing
 
 	mutex   sync.Mutex // guards tracker and pulls, because several requests are sent at a time
 	tracker inflight.Tracker

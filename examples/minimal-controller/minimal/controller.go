@@ -26,7 +26,7 @@ type reconciler struct {
 	client.Client
 	set     types.NamespacedName // of the ConfigMap
 	planner *rollout.Planner     // of its manifest, as it was last read
-	memory  rollout.Memory
+	carry   rollout.Carry        // what the last plan hands to the next one
 	tracker inflight.Tracker
 }
 
@@ -63,13 +63,13 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (result
 	if err != nil {
 		return result, err
 	}
-	if r.memory = plan.Memory; !plan.Empty() {
+	if r.carry = plan.Carry(); !plan.Empty() {
 		ctrl.LoggerFrom(ctx).Info(plan.Status.State.String(), "creates", len(plan.Creates), "deletes", len(plan.Deletes))
 	}
 	if err := r.execute(ctx, plan); err != nil {
 		return result, err
 	}
-	return reconcile.Result{RequeueAfter: plan.Sleep(time.Now(), r.tracker.GiveUp())}, nil
+	return reconcile.Result{RequeueAfter: plan.RequeueAfter(time.Now(), r.tracker.GiveUp())}, nil
 }
 
 // plan makes a plan from the caches, which are late, and from the requests that they do not show yet.
@@ -84,15 +84,10 @@ func (r *reconciler) plan(ctx context.Context, spec rollout.Spec) (plan rollout.
 	if err := errors.Join(r.List(ctx, &nodes), r.List(ctx, &pods, in), r.List(ctx, &revisions, in)); err != nil {
 		return plan, err
 	}
-	asked, _ := r.tracker.Observe(now, pointers(pods.Items), pointers(revisions.Items))
-	mine, err := rollout.Claim(spec, pointers(pods.Items))
-	past, err2 := rollout.ClaimRevisions(spec, pointers(revisions.Items))
-	if err := errors.Join(err, err2); err != nil {
-		return plan, err
-	}
-	return r.planner.Plan(rollout.Snapshot{
-		Now: now, Nodes: pointers(nodes.Items), Pods: mine.Pods, Revisions: past.Revisions, InFlight: asked, Memory: r.memory,
-	})
+	seen := rollout.Snapshot{Now: now, Nodes: pointers(nodes.Items), Pods: pointers(pods.Items), Revisions: pointers(revisions.Items)}
+	seen.InFlight, _ = r.tracker.Observe(now, seen.Pods, seen.Revisions)
+	claimed, err := r.planner.ClaimAndPlan(seen.After(r.carry))
+	return claimed.Plan, err
 }
 
 func pointers[T any](items []T) (out []*T) {

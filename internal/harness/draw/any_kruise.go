@@ -46,7 +46,7 @@ func drawTargets(t *rapid.T, spec *rollout.Spec) {
 		kit.Partition(partition)(spec)
 	}
 	if zone := pick(t, "update selector", "", "", "", "", "a", "b", "nowhere"); zone != "" {
-		kit.UpdateSelector(harness.ZoneLabel, zone)(spec)
+		kit.StrategyNodeSelector(harness.ZoneLabel, zone)(spec)
 	}
 	spec.Strategy.PartitionedScaling = pick(t, "partitioned scaling", false, false, true)
 	spec.Strategy.HoldRevision = pick(t, "hold revision", false, true)
@@ -66,7 +66,7 @@ func drawInPlace(t *rapid.T, spec *rollout.Spec) {
 	}
 	switch pick(t, "method", "recreate", "if possible", "if possible", "only") {
 	case "if possible":
-		kit.InPlace()(spec)
+		kit.InPlaceIfPossible()(spec)
 	case "only":
 		kit.InPlaceOnly()(spec)
 	default:
@@ -88,9 +88,9 @@ func drawHooks(t *rapid.T, spec *rollout.Spec) {
 		set           func(lifecycle.Hook) kit.SpecOption
 		carried       bool
 	}{
-		{"preDelete", deleteHook, kit.PreDelete, true},
-		{"inPlaceUpdate", updateHook, kit.InPlaceUpdate, true},
-		{"preNormal", normalHook, kit.PreNormal, false},
+		{"preDelete", deleteHook, kit.PreDeleteHook, true},
+		{"inPlaceUpdate", updateHook, kit.InPlaceUpdateHook, true},
+		{"preNormal", normalHook, kit.PreNormalHook, false},
 	} {
 		kinds := []string{"none", "none", "none", "label", "label", "finalizer", "both", "empty"}
 		if h.handler == updateHook && objects.UpdatesInPlace(spec) {

@@ -83,7 +83,7 @@ const (
 func drawPlacement(t *rapid.T, spec *rollout.Spec) {
 	option := pick(t, "placement",
 		func(*rollout.Spec) {}, func(*rollout.Spec) {}, func(*rollout.Spec) {},
-		kit.NodeSelector(harness.ZoneLabel, "a"),
+		kit.TemplateNodeSelector(harness.ZoneLabel, "a"),
 		kit.Affinity(harness.ZoneLabel, "a", "b"),
 		func(s *rollout.Spec) {
 			kit.Affinity(harness.ZoneLabel, "c")(s)

@@ -56,10 +56,10 @@ func drawWorldSpec(t *rapid.T, spec *rollout.Spec) {
 	spec.MinReadySeconds = pick[int32](t, "minReadySeconds", 0, 0, minReady)
 	for _, option := range pick(t, "more",
 		nil, nil, nil, nil,
-		[]kit.SpecOption{kit.InPlace()},
+		[]kit.SpecOption{kit.InPlaceIfPossible()},
 		[]kit.SpecOption{kit.Partition("1")},
 		[]kit.SpecOption{kit.Partition("50%"), kit.HoldRevision()},
-		[]kit.SpecOption{kit.UpdateSelector(harness.ZoneLabel, "a")},
+		[]kit.SpecOption{kit.StrategyNodeSelector(harness.ZoneLabel, "a")},
 		[]kit.SpecOption{kit.SlowStart(time.Minute, "1", "10")},
 		[]kit.SpecOption{kit.SlowStart(time.Second, "50%", "2"), kit.MaxUnavailable("100%")},
 		[]kit.SpecOption{kit.MaxUnschedulable("1")},

@@ -59,11 +59,11 @@ func specArguments() []specArgument {
 		{"paused", truth(func(s *rollout.Spec) *bool { return &s.Strategy.Paused })},
 		{"frozen", truth(func(s *rollout.Spec) *bool { return &s.Strategy.Frozen })},
 		{"nodeSelector", selecting(
-			func(s *rollout.Spec) { s.Template.Spec.NodeSelector = nil }, kit.NodeSelector)},
+			func(s *rollout.Spec) { s.Template.Spec.NodeSelector = nil }, kit.TemplateNodeSelector)},
 		{"tolerate", tolerating},
 		{"partition", sure(kit.Partition)},
 		{"selector", selecting(
-			func(s *rollout.Spec) { s.Strategy.NodeSelector = nil }, kit.UpdateSelector)},
+			func(s *rollout.Spec) { s.Strategy.NodeSelector = nil }, kit.StrategyNodeSelector)},
 		{"partitionedScaling", truth(func(s *rollout.Spec) *bool { return &s.Strategy.PartitionedScaling })},
 		{"holdRevision", truth(func(s *rollout.Spec) *bool { return &s.Strategy.HoldRevision })},
 		{"method", sure(func(name string) kit.SpecOption {

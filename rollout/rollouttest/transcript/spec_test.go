@@ -148,7 +148,7 @@ func TestSpecArguments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.arguments, func(t *testing.T) {
 			spec := kit.Spec("agent", kit.Canary("1"), kit.CanaryFor(time.Hour, time.Minute), kit.SlowStart(time.Hour, "7", "9"),
-				kit.NodeSelector("pool", "a"), kit.UpdateSelector("pool", "a"), kit.Env("LEVEL", "info"), kit.Env("ZONE", "a"))
+				kit.TemplateNodeSelector("pool", "a"), kit.StrategyNodeSelector("pool", "a"), kit.Env("LEVEL", "info"), kit.Env("ZONE", "a"))
 			got, err := transcript.SpecAfter(spec, tt.arguments)
 			if err != nil {
 				t.Fatal(err)

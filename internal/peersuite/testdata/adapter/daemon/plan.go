@@ -192,7 +192,7 @@ func (dsc *DaemonSetsController) updateDaemonSetStatus(
 		return err
 	}
 	if !plan.NextWake.IsZero() {
-		dsc.enqueueDaemonSetAfter(ds, plan.Sleep(dsc.failedPodsBackoff.Clock.Now()))
+		dsc.enqueueDaemonSetAfter(ds, plan.RequeueAfter(dsc.failedPodsBackoff.Clock.Now()))
 	}
 	return nil
 }

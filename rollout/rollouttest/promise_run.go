@@ -11,22 +11,22 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Simulate runs a scenario with the real planner to its end and holds it to the policies. The test fails
-//   - at once if an argument of a policy makes no sense, if the scenario is refused, or if a plan breaks an invariant that
+// Simulate runs a scenario with the real planner to its end and holds it to the promises. The test fails
+//   - at once if an argument of a promise makes no sense, if the scenario is refused, or if a plan breaks an invariant that
 //     [verify.Plan] checks;
-//   - for every policy whose promise is broken, with what was promised, at which step and instant it broke, what the
+//   - for every promise whose promise is broken, with what was promised, at which step and instant it broke, what the
 //     plan of that step says about the nodes concerned, and how to see that step again;
 //   - if nothing at all happened in the run: then no promise was put to the test;
 //   - if the run was cut off by its Limit: then nobody knows what would have come;
 //   - for every rule of the model that was about no pod, and every event that happened to no node, unless [AllowUnused] is
-//     among the policies: then what they say was not put to the test.
+//     among the promises: then what they say was not put to the test.
 //
 // A run that ends stuck is no failure by itself: that is for [DoneWithin] and [EndsAtUpdateRevision] to say. The report is that
 // of the run, also of one that failed.
-func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Report {
+func Simulate(t TB, scenario simulate.Scenario, promises ...Promise) simulate.Report {
 	t.Helper()
-	for i := range policies {
-		if wrong := policies[i].wrong; wrong != "" {
+	for i := range promises {
+		if wrong := promises[i].wrong; wrong != "" {
 			t.Fatalf("%s", wrong)
 			return simulate.Report{}
 		}
@@ -44,7 +44,7 @@ func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Rep
 		t.Fatalf("the scenario cannot be simulated: %v", err)
 		return simulate.Report{}
 	}
-	w.begin(scenario, s, policies)
+	w.begin(scenario, s, promises)
 	report, err := s.Run(nil, w.step)
 	for _, failure := range w.failures {
 		t.Errorf("%s", failure)
@@ -77,7 +77,7 @@ func Simulate(t TB, scenario simulate.Scenario, policies ...Policy) simulate.Rep
 	return report
 }
 
-// watched is a run that is held to policies.
+// watched is a run that is held to promises.
 type watched struct {
 	scenario simulate.Scenario
 	run      *simulate.Simulation
@@ -101,22 +101,22 @@ type said struct {
 	text string
 }
 
-// guarded is a policy in this run; over when it is broken.
+// guarded is a promise in this run; over when it is broken.
 type guarded struct {
 	promise string
 	Guard
 	over bool
 }
 
-func (w *watched) begin(scenario simulate.Scenario, s *simulate.Simulation, policies []Policy) {
+func (w *watched) begin(scenario simulate.Scenario, s *simulate.Simulation, promises []Promise) {
 	w.scenario, w.run = scenario, s
-	for i := range policies {
-		if policies[i].keep != nil {
-			w.keep = policies[i].keep
+	for i := range promises {
+		if promises[i].keep != nil {
+			w.keep = promises[i].keep
 		}
-		w.allowsUnused = w.allowsUnused || policies[i].allowsUnused
-		if policies[i].Begin != nil {
-			w.guards = append(w.guards, guarded{promise: policies[i].Promise, Guard: policies[i].Begin(scenario, s)})
+		w.allowsUnused = w.allowsUnused || promises[i].allowsUnused
+		if promises[i].Begin != nil {
+			w.guards = append(w.guards, guarded{promise: promises[i].Says, Guard: promises[i].Begin(scenario, s)})
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 // policyTouched is a scenario that does something, so that it is the promise that has to notice that it was about nothing.
 func policyTouched(options ...kit.SpecOption) simulate.Scenario {
-	return policyWith(policyScenario(options...), func(s *simulate.Scenario) {
+	return policyWith(promiseScenario(options...), func(s *simulate.Scenario) {
 		s.Events = []simulate.Event{{At: time.Second, What: simulate.NodeNotReady, Node: "node-00002"}}
 	})
 }
 
 // policyLate is a fleet on which the new version never becomes ready, so that the run ends stuck with one node down.
 func policyLate(options ...kit.SpecOption) simulate.Scenario {
-	return policyWith(policyScenario(options...), func(s *simulate.Scenario) {
+	return policyWith(promiseScenario(options...), func(s *simulate.Scenario) {
 		s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v2", NeverReady: new(true)})
 	})
 }
@@ -33,7 +33,7 @@ func TestPoliciesNotPutToTheTest(t *testing.T) {
 	tests := []struct {
 		name, why string
 		scenario  simulate.Scenario
-		policy    kit.Policy
+		promise   kit.Promise
 		want      []string
 	}{
 		{"paused", "no node gets it", policyTouched(kit.Paused()), kit.NeverMoreThan(2, kit.Unavailable()), []string{began, "; the set is Paused (PausedBySpec)"}},
@@ -44,14 +44,14 @@ func TestPoliciesNotPutToTheTest(t *testing.T) {
 		{"canary nowhere", "no node matches", policyTouched(append(canaried, kit.CanaryOn("disk", "ssd"))...), kit.CanaryBeforeAll(), []string{ran, "; the set is Stuck (CanaryWithoutNodes), the canary is Running (NoNodes)"}},
 		{"canary paused", "the spec keeps its pod from being made", policyTouched(append(canaried, kit.Paused())...), kit.CanaryBeforeAll(), []string{"; the set is Paused (PausedBySpec)"}},
 		{"canary frozen", "the spec keeps its pod from being made", policyTouched(append(canaried, kit.Frozen())...), kit.CanaryBeforeAll(), []string{"; the set is Frozen ("}},
-		{"canary without image", "its container never starts", policyWith(policyScenario(canaried...), func(s *simulate.Scenario) {
+		{"canary without image", "its container never starts", policyWith(promiseScenario(canaried...), func(s *simulate.Scenario) {
 			s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v2", NoImage: new(true)})
 		}), kit.CanaryBeforeAll(), []string{ran, ", the canary is Paused (CannotStart)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &policyTB{}
-			kit.Simulate(r, tt.scenario, tt.policy)
+			kit.Simulate(r, tt.scenario, tt.promise)
 			if len(r.errors) != 1 || len(r.fatals) != 0 {
 				t.Fatalf("%s: reported %q and %q, want one broken promise", tt.why, r.errors, r.fatals)
 			}
@@ -66,11 +66,11 @@ func TestPoliciesNotPutToTheTest(t *testing.T) {
 
 // TestPoliciesPutToTheTest: what begins a node otherwise than by a create or a delete does put a promise to the test.
 func TestPoliciesPutToTheTest(t *testing.T) {
-	inPlace := policyWith(policyLate(kit.InPlace()), func(s *simulate.Scenario) {
-		s.Fleet.Running = new(kit.Spec("agent", kit.InPlace()))
+	inPlace := policyWith(policyLate(kit.InPlaceIfPossible()), func(s *simulate.Scenario) {
+		s.Fleet.Running = new(kit.Spec("agent", kit.InPlaceIfPossible()))
 	})
 	back := policyWith(policyTouched(kit.Image("agent:v1")), func(s *simulate.Scenario) { s.Events[0].For = simulate.Fixed(time.Minute) })
-	surges, leaves := policyLate(kit.MaxSurge("1")), policyScenario(kit.Paused(), kit.NodeSelector("topology.kubernetes.io/zone", "a"))
+	surges, leaves := policyLate(kit.MaxSurge("1")), promiseScenario(kit.Paused(), kit.TemplateNodeSelector("topology.kubernetes.io/zone", "a"))
 	for name, scenario := range map[string]simulate.Scenario{"in place": inPlace, "a node comes back": back, "only creates": surges, "only deletes": leaves} {
 		r := &policyTB{}
 		kit.Simulate(r, scenario, kit.NeverMoreThan(1, kit.Unavailable()))
@@ -83,7 +83,7 @@ func TestPoliciesPutToTheTest(t *testing.T) {
 // TestSimulateCutOff: a run that Limit ended tells nothing about what would have come.
 func TestSimulateCutOff(t *testing.T) {
 	r := &policyTB{}
-	kit.Simulate(r, policyWith(policyScenario(), func(s *simulate.Scenario) { s.Limit = 30 * time.Second }), kit.NeverMoreThan(1, kit.Unavailable()))
+	kit.Simulate(r, policyWith(promiseScenario(), func(s *simulate.Scenario) { s.Limit = 30 * time.Second }), kit.NeverMoreThan(1, kit.Unavailable()))
 	want := "the run was cut off after 30s by Scenario.Limit, so that nobody knows what would have come; the set is Updating (WaitingForAvailability)"
 	if len(r.errors) != 1 || r.errors[0] != want || len(r.fatals) != 0 {
 		t.Errorf("reported %q and %q, want %q", r.errors, r.fatals, want)
@@ -92,7 +92,7 @@ func TestSimulateCutOff(t *testing.T) {
 
 // TestSimulateUnused: what the scenario says for nothing was not put to the test, unless that is accepted.
 func TestSimulateUnused(t *testing.T) {
-	scenario := policyWith(policyScenario(), func(s *simulate.Scenario) {
+	scenario := policyWith(promiseScenario(), func(s *simulate.Scenario) {
 		s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v3", NeverReady: new(true)})
 		s.Events = []simulate.Event{{At: time.Second, What: simulate.NodeNotReady, Nodes: map[string]string{"zone": "d"}}}
 	})
@@ -117,13 +117,13 @@ func TestPoliciesSayWhy(t *testing.T) {
 	trial := policyWith(policyCanary(), func(s *simulate.Scenario) {
 		s.Model.Kubelets = append(s.Model.Kubelets, simulate.Kubelet{Image: "agent:v2", NeverReady: new(true)})
 	})
-	manual := policyScenario(kit.Canary("1"), kit.CanaryManual())
+	manual := promiseScenario(kit.Canary("1"), kit.CanaryManual())
 	const waits = "; the set is Canary (CanaryOnTrial), the canary is Running (AwaitingValidation)"
 	never := kit.Eventually("never", func(*simulate.Simulation, *simulate.Step) bool { return false })
 	tests := []struct {
 		name, why string
 		scenario  simulate.Scenario
-		policy    kit.Policy
+		promise   kit.Promise
 		want      string
 	}{
 		{"done, paused", "nobody sees it otherwise", policyTouched(kit.Paused()), kit.DoneWithin(time.Hour), "; the set is Paused (PausedBySpec)"},
@@ -137,7 +137,7 @@ func TestPoliciesSayWhy(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &policyTB{}
-			kit.Simulate(r, tt.scenario, tt.policy)
+			kit.Simulate(r, tt.scenario, tt.promise)
 			if len(r.errors) != 1 || len(r.fatals) != 0 || !strings.Contains(r.errors[0], tt.want) {
 				t.Errorf("%s: reported %q and %q, want %q", tt.why, r.errors, r.fatals, tt.want)
 			}
@@ -170,7 +170,7 @@ func TestPoliciesShowCulpritsFirst(t *testing.T) {
 func TestPoliciesThatMakeNoSense(t *testing.T) {
 	tests := []struct {
 		name, why string
-		policy    kit.Policy
+		promise   kit.Promise
 		want      string
 	}{
 		{"eventually nil", "there is no condition", kit.Eventually("x", nil), "Eventually: condition is nil"},
@@ -192,20 +192,20 @@ func TestPoliciesThatMakeNoSense(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &policyTB{}
-			report := kit.Simulate(r, policyScenario(), kit.EndsAtUpdateRevision(), tt.policy)
+			report := kit.Simulate(r, promiseScenario(), kit.EndsAtUpdateRevision(), tt.promise)
 			if len(r.fatals) != 1 || !strings.HasPrefix(r.fatals[0], tt.want) || len(r.errors) != 0 || report.Plans != 0 {
 				t.Errorf("%s: reported %q and %q, want %q; %d plans", tt.why, r.errors, r.fatals, tt.want, report.Plans)
 			}
 		})
 	}
-	if r := (&policyTB{}); kit.Simulate(r, policyScenario(), kit.NeverMoreThan(6, kit.Unavailable())).Plans == 0 || len(r.errors) != 0 {
+	if r := (&policyTB{}); kit.Simulate(r, promiseScenario(), kit.NeverMoreThan(6, kit.Unavailable())).Plans == 0 || len(r.errors) != 0 {
 		t.Errorf("a promise that makes sense reported %q", r.errors)
 	}
 }
 
 // TestPoliciesCountNodesWithoutTheLabel: they are a group of their own.
 func TestPoliciesCountNodesWithoutTheLabel(t *testing.T) {
-	scenario := policyWith(policyScenario(kit.MaxUnavailable("2")), func(s *simulate.Scenario) {
+	scenario := policyWith(promiseScenario(kit.MaxUnavailable("2")), func(s *simulate.Scenario) {
 		s.Fleet = kit.Fleet(1, kit.InPool("a"), kit.Labelled("cell", "x"), kit.And(3, "b"), kit.Running(kit.Spec("agent")))
 	})
 	r := &policyTB{}

@@ -12,12 +12,12 @@ import (
 // ([simulate.Report.Succeeded]); nodes that the spec holds are so where they are. A canary that failed is no end, though
 // every node is where it is to be then. It fails also if no node came to have the update revision in the run: then there
 // was nothing to roll out.
-func DoneWithin(limit time.Duration) Policy {
+func DoneWithin(limit time.Duration) Promise {
 	if limit <= 0 {
-		return Policy{wrong: fmt.Sprintf("DoneWithin: limit is %v, and no rollout takes so little time", limit)}
+		return Promise{wrong: fmt.Sprintf("DoneWithin: limit is %v, and no rollout takes so little time", limit)}
 	}
-	return Policy{
-		Promise: fmt.Sprintf("done within %v", limit),
+	return Promise{
+		Says: fmt.Sprintf("done within %v", limit),
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			f := fates{}
 			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
@@ -38,9 +38,9 @@ func DoneWithin(limit time.Duration) Policy {
 
 // EndsAtUpdateRevision promises that in the end every node that is to run the pod has an available one of the update revision.
 // It fails also if all had one in the beginning: then there was nothing to roll out.
-func EndsAtUpdateRevision() Policy {
-	return Policy{
-		Promise: "every node ends at the update revision",
+func EndsAtUpdateRevision() Promise {
+	return Promise{
+		Says: "every node ends at the update revision",
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			f := fates{}
 			return Guard{Record: f.record, End: func(_ *simulate.Simulation, report simulate.Report) error {
@@ -86,10 +86,10 @@ func (f fates) rolledOut(report simulate.Report) error {
 
 // NoPodRecreatedTwice promises that no node gets a second pod of one revision, whatever became of the first. It fails also if
 // no pod is created at all.
-func NoPodRecreatedTwice() Policy {
+func NoPodRecreatedTwice() Promise {
 	type place struct{ node, revision string }
-	return Policy{
-		Promise: "no pod is recreated twice",
+	return Promise{
+		Says: "no pod is recreated twice",
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			first := map[place]string{}
 			var broken error
@@ -119,9 +119,9 @@ func NoPodRecreatedTwice() Policy {
 
 // NoPodDeletedOn promises that the controller deletes no pod on these nodes. It fails also if one of them never had a pod, if no
 // node at all was begun in the run, and without nodes.
-func NoPodDeletedOn(nodes ...string) Policy {
-	return Policy{
-		Promise: fmt.Sprintf("no pod is deleted on %s", cmp.Or(listed(nodes), "no node")),
+func NoPodDeletedOn(nodes ...string) Promise {
+	return Promise{
+		Says: fmt.Sprintf("no pod is deleted on %s", cmp.Or(listed(nodes), "no node")),
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			ran := map[string]bool{} // whether they had a pod
 			for _, node := range nodes {

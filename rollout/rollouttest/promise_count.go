@@ -124,29 +124,29 @@ func nodesOf(n int) string { return fmt.Sprintf("%d %s", n, plural(n)) }
 // NeverMoreThan promises that at no instant more nodes are counted: NeverMoreThan(2, UnavailableIn("zone")). It fails also if
 // no node that is to run the pod could ever be counted, because there is none, or none has the label, and if no node was begun
 // or came to have another revision in the run, as when it is paused: then nothing was put to the test.
-func NeverMoreThan(n int, what Count) Policy {
+func NeverMoreThan(n int, what Count) Promise {
 	const name = "NeverMoreThan"
 	if n < 0 {
-		return Policy{wrong: fmt.Sprintf("%s: n is %d, and it cannot be negative", name, n)}
+		return Promise{wrong: fmt.Sprintf("%s: n is %d, and it cannot be negative", name, n)}
 	}
-	return Policy{
-		wrong:   what.refused(name),
-		Promise: "never more than " + what.phrase(n),
-		Begin:   what.watch(func(t tally) bool { return t.have > n }, what.in),
+	return Promise{
+		wrong: what.refused(name),
+		Says:  "never more than " + what.phrase(n),
+		Begin: what.watch(func(t tally) bool { return t.have > n }, what.in),
 	}
 }
 
 // NeverFewerThan promises that at every instant at least so many nodes are counted: NeverFewerThan(10, Serving()); of each
 // value of a label that a node has. A first installation begins with none. It fails also where [NeverMoreThan] does because
 // nothing was counted or put to the test.
-func NeverFewerThan(n int, what Count) Policy {
+func NeverFewerThan(n int, what Count) Promise {
 	const name = "NeverFewerThan"
 	if n <= 0 {
-		return Policy{wrong: fmt.Sprintf("%s: n is %d, and fewer than that cannot be", name, n)}
+		return Promise{wrong: fmt.Sprintf("%s: n is %d, and fewer than that cannot be", name, n)}
 	}
-	return Policy{
-		wrong:   what.refused(name),
-		Promise: "never fewer than " + what.phrase(n),
+	return Promise{
+		wrong: what.refused(name),
+		Says:  "never fewer than " + what.phrase(n),
 		Begin: what.watch(func(t tally) bool { return t.have < n && t.of > 0 },
 			func(s simulate.NodeState) bool { return s != 0 && s != simulate.NodeOutside && !what.in(s) }),
 	}

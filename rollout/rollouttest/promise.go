@@ -7,18 +7,18 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Policy is a promise about whole simulated runs, which [Simulate] holds a scenario to. Its value can be used for any number
+// Promise is one about whole simulated runs, which [Simulate] holds a scenario to. Its value can be used for any number
 // of runs.
 //
 // Besides those of this package ([NeverMoreThan], [DoneWithin] and so on), and those made of one condition ([EveryStep],
-// [Eventually]), policies can be written: what one needs to know of a run is kept in variables of Begin, which the
+// [Eventually]), promises can be written: what one needs to know of a run is kept in variables of Begin, which the
 // functions of the [Guard] share.
 //
-// A policy must be able to fail: one that has not seen what it is about has to say so in [Guard.End]. One of this package whose
+// A promise must be able to fail: one that has not seen what it is about has to say so in [Guard.End]. One of this package whose
 // arguments make no sense, such as a nil function, fails the test before the run.
-type Policy struct {
-	// Promise is what is promised, as a sentence without an end: "never more than 2 nodes are unavailable".
-	Promise string
+type Promise struct {
+	// Says is what is promised, as a sentence without an end: "never more than 2 nodes are unavailable".
+	Says string
 	// Begin is called before each run, with its scenario and the simulation, which has made no step. It returns what watches
 	// that run. Nil promises nothing.
 	Begin func(simulate.Scenario, *simulate.Simulation) Guard
@@ -28,7 +28,7 @@ type Policy struct {
 	wrong        string // argument that makes no sense
 }
 
-// Guard watches one run for a policy. Each function may be nil. The first error breaks the promise; the guard is asked
+// Guard watches one run for a promise. Each function may be nil. The first error breaks the promise; the guard is asked
 // nothing after that, while the run goes on for others. An error that is a [*BreachError] names the nodes concerned, whose state
 // and explanation are then shown.
 type Guard struct {
@@ -70,35 +70,35 @@ func breach(nodes []string, format string, args ...any) error {
 //	rollouttest.KeepCases(func(name string, data []byte) error {
 //		return os.WriteFile(filepath.Join(t.ArtifactDir(), name), data, 0o644)
 //	})
-func KeepCases(write func(name string, data []byte) error) Policy {
+func KeepCases(write func(name string, data []byte) error) Promise {
 	if write == nil {
-		return Policy{wrong: "KeepCases: write is nil"}
+		return Promise{wrong: "KeepCases: write is nil"}
 	}
-	return Policy{keep: write}
+	return Promise{keep: write}
 }
 
 // AllowUnused promises nothing: with it [Simulate] accepts rules of the model that are about no pod, and events that happen to
 // no node ([simulate.Report.Unused]). It is meant for tests of many specs against one model.
-func AllowUnused() Policy { return Policy{allowsUnused: true} }
+func AllowUnused() Promise { return Promise{allowsUnused: true} }
 
-// EveryStep is a policy of one condition on every plan, which is checked before the plan is carried out. The promise is a
+// EveryStep is a promise of one condition on every plan, which is checked before the plan is carried out. The promise is a
 // sentence such as "the plan never pulls images". Whether any plan could have broken it is not asked: [Eventually] can say that.
-func EveryStep(promise string, check func(*simulate.Simulation, *simulate.Step) error) Policy {
+func EveryStep(promise string, check func(*simulate.Simulation, *simulate.Step) error) Promise {
 	if check == nil {
-		return Policy{wrong: fmt.Sprintf("EveryStep: check is nil (%s)", promise)}
+		return Promise{wrong: fmt.Sprintf("EveryStep: check is nil (%s)", promise)}
 	}
-	return Policy{Promise: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+	return Promise{Says: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 		return Guard{Step: check}
 	}}
 }
 
-// Eventually is a policy of something that has to happen: the condition must hold at one of the steps, before it is carried
+// Eventually is a promise of something that has to happen: the condition must hold at one of the steps, before it is carried
 // out. The promise is a sentence such as "the canary is paused at some time".
-func Eventually(promise string, condition func(*simulate.Simulation, *simulate.Step) bool) Policy {
+func Eventually(promise string, condition func(*simulate.Simulation, *simulate.Step) bool) Promise {
 	if condition == nil {
-		return Policy{wrong: fmt.Sprintf("Eventually: condition is nil (%s)", promise)}
+		return Promise{wrong: fmt.Sprintf("Eventually: condition is nil (%s)", promise)}
 	}
-	return Policy{Promise: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
+	return Promise{Says: promise, Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 		steps, held := 0, false
 		return Guard{
 			Step: func(s *simulate.Simulation, step *simulate.Step) error {

@@ -59,38 +59,38 @@ func ExampleNeverFewerThan() {
 }
 
 func ExampleUnavailable() {
-	fmt.Println(rollouttest.NeverMoreThan(3, rollouttest.Unavailable()).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(3, rollouttest.Unavailable()).Says)
 	// Output: never more than 3 unavailable nodes
 }
 
 func ExampleUnavailableIn() {
-	fmt.Println(rollouttest.NeverMoreThan(1, rollouttest.UnavailableIn("rack")).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(1, rollouttest.UnavailableIn("rack")).Says)
 	// Output: never more than 1 unavailable node in any one rack
 }
 
 func ExampleBroken() {
-	fmt.Println(rollouttest.NeverMoreThan(2, rollouttest.Broken()).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(2, rollouttest.Broken()).Says)
 	// Output: never more than 2 broken nodes
 }
 
 func ExampleServing() {
-	fmt.Println(rollouttest.NeverFewerThan(10, rollouttest.Serving()).Promise)
+	fmt.Println(rollouttest.NeverFewerThan(10, rollouttest.Serving()).Says)
 	// Output: never fewer than 10 serving nodes
 }
 
 func ExampleUpdated() {
-	fmt.Println(rollouttest.NeverMoreThan(3, rollouttest.Updated().In("pool")).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(3, rollouttest.Updated().In("pool")).Says)
 	// Output: never more than 3 updated nodes in any one pool
 }
 
 func ExampleCountStates() {
 	pulling := rollouttest.CountStates("pulling", simulate.NodePulling)
-	fmt.Println(rollouttest.NeverMoreThan(20, pulling).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(20, pulling).Says)
 	// Output: never more than 20 pulling nodes
 }
 
 func ExampleCount_In() {
-	fmt.Println(rollouttest.NeverMoreThan(1, rollouttest.Unavailable().In("example.com/cell")).Promise)
+	fmt.Println(rollouttest.NeverMoreThan(1, rollouttest.Unavailable().In("example.com/cell")).Says)
 	// Output: never more than 1 unavailable node in any one example.com/cell
 }
 
@@ -127,7 +127,7 @@ func ExampleNoPodDeletedOn() {
 	// Output:
 }
 
-// A policy that never saw what it is about fails.
+// A promise that never saw what it is about fails.
 func ExampleCanaryBeforeAll() {
 	scenario := threeZones(rollouttest.Canary("1"), rollouttest.CanaryFor(5*time.Minute, 0))
 	rollouttest.Simulate(reporter{}, scenario, rollouttest.CanaryBeforeAll())
@@ -187,10 +187,10 @@ func ExampleAllowUnused() {
 	// model.kubelets[1] was about no pod in this run, so what it says was not put to the test; AllowUnused accepts that
 }
 
-// A policy of one's own: nobody pulls from the registry while it is night.
-func ExamplePolicy() {
-	quiet := rollouttest.Policy{
-		Promise: "no image comes in the first minute",
+// A promise of one's own: nobody pulls from the registry while it is night.
+func ExamplePromise() {
+	quiet := rollouttest.Promise{
+		Says: "no image comes in the first minute",
 		Begin: func(simulate.Scenario, *simulate.Simulation) rollouttest.Guard {
 			pulls, early := 0, []string(nil)
 			return rollouttest.Guard{
@@ -254,7 +254,7 @@ func ExampleFleet() {
 }
 
 func ExampleRunning() {
-	running := rollouttest.Spec("agent", rollouttest.NodeSelector("gpu", "yes"))
+	running := rollouttest.Spec("agent", rollouttest.TemplateNodeSelector("gpu", "yes"))
 	snapshot, err := rollouttest.Fleet(3, rollouttest.And(2, "gpu"), rollouttest.Labelled("gpu", "yes"), rollouttest.Running(running)).Build()
 	fmt.Println(len(snapshot.Nodes), len(snapshot.Pods), err)
 	// Output: 5 2 <nil>

@@ -18,9 +18,9 @@ import (
 // read off the mark on the ControllerRevision. Who takes the canary out of the spec in the middle of a trial breaks it. It
 // fails also if no revision was on trial in the run, as in a first installation or a rollback, if no pod of it ever ran, as
 // where no node matches the canary's selector, and if the canary had every node: then there is none that could have waited.
-func CanaryBeforeAll() Policy {
-	return Policy{
-		Promise: "no node beyond the canary's gets a revision before it is promoted",
+func CanaryBeforeAll() Promise {
+	return Promise{
+		Says: "no node beyond the canary's gets a revision before it is promoted",
 		Begin: func(simulate.Scenario, *simulate.Simulation) Guard {
 			c, ended := trials{}, map[string]bool{}
 			waited, ran := false, false
