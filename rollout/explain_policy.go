@@ -71,6 +71,16 @@ func (s *PartState) name() string {
 	}
 }
 
+// before returns why nodes of later parts wait for this one.
+func (s *PartState) before() string {
+	switch text := s.obstacle(s); {
+	case s.Phase == stage.Approving || s.Phase == stage.Waiting && !s.Until.IsZero():
+		return s.name() + " comes first, and" + strings.TrimPrefix(text, "it")
+	default:
+		return s.obstacle(nil)
+	}
+}
+
 // obstacle returns what keeps a later part, or this one itself, from being opened.
 func (s *PartState) obstacle(part *PartState) string {
 	name := "it"

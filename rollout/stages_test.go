@@ -578,7 +578,7 @@ func TestStagesReadInWords(t *testing.T) {
 			"approval", "what somebody has to do", []kit.SpecOption{kit.Stages(ring("0", approval))},
 			[]spot{label(on("a", oldPod()), "ring", "0"), on("b", oldPod())}, nil, "a",
 			"a: outdated; waits: its pod a0 is outdated, but stage ring-0 is not open: it needs an approval for this revision",
-			"1 node waits: stage ring-0 needs an approval for this revision (b)",
+			"1 node waits: stage ring-0 comes first, and needs an approval for this revision (b)",
 		},
 	}
 	for _, tt := range tests {

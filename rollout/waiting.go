@@ -170,6 +170,8 @@ func (w WaitingNodes) because() string {
 	case w.Limit == LimitFailures:
 		return fmt.Sprintf("the update revision has failed on more than %s: %s", counted(w.Size, "node"),
 			list(w.Because, len(w.Because)))
+	case w.Part != nil && w.Limit == LimitStage: // their own part comes after that one
+		return w.Part.before()
 	case w.Part != nil:
 		return w.Part.obstacle(nil)
 	case w.Reason == ReasonPrepared && w.Limit == LimitMaxSurge:
