@@ -12,15 +12,6 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 )
 
-// backoffs slow down the deletion of failed pods (M2), and know since when pods fail on a node, and how often they did (F1).
-type backoffs struct {
-	now     time.Time
-	entries map[backoffKey]Backoff // as remembered
-	changed map[backoffKey]Backoff // by this plan; apart from entries, so that a deletion delays no other pod in this plan
-}
-
-type backoffKey struct{ node, revision string }
-
 // newBackoffs takes over the entries of the memory that have not expired. Of two entries of one key, which only a damaged memory
 // has, the one that waits longer counts.
 func newBackoffs(memory Memory, now time.Time) backoffs {

@@ -241,6 +241,19 @@ func newOwner(spec Spec) (*fleet.Owner, error) {
 	return owner, nil
 }
 
-func byName[T metav1.Object](a, b T) int {
-	return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
+// ClaimAndPlan is [Planner.ClaimAndPlan] in the memory of the Workspace, as Plan is [Planner.Plan].
+func (w *Workspace) ClaimAndPlan(planner *Planner, snapshot Snapshot) (Claimed, error) {
+	if w == nil {
+		return planner.ClaimAndPlan(snapshot)
+	}
+	defer w.release()
+	return planner.claimAndPlan(snapshot, w)
+}
+
+// listedAt returns an error about a claimed object as one about the same object in the list that it was claimed from.
+func listedAt[T comparable](err error, list string, claimed, listed []T) error {
+	if of, ok := errors.AsType[*fleet.Error](err); ok && of.List == list && of.Index != none {
+		return wrong(list, slices.Index(listed, claimed[of.Index]), of.Problem)
+	}
+	return err
 }

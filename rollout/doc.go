@@ -31,8 +31,8 @@
 // # The way through a plan
 //
 // An update of a node takes several plans: one deletes the outdated pod, and when that is gone, the next one creates the new
-// pod as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files after the colon; run.go
-// calls them in this order:
+// pod as a repair. A plan is made in nine steps. Each is a method of run, in the first of the files after the colon;
+// planner.go calls them in this order:
 //
 //   - place has the nodes read and evaluated: place.go
 //   - join has the pods read and attributed to the nodes: place.go
@@ -45,10 +45,10 @@
 //   - report completes the decisions and derives status and memory: report.go, report_policy.go, report_causes.go
 //
 // A step uses nothing of the files of another step, apart from what that step has written down. What several steps use is in
-// these files. Read them before the steps, in this order: each uses only those above it, but for run.go, whose records hold
-// types of the files below it.
+// these files. Read them before the steps, in this order: each uses only those above it, but for run.go, whose Planner holds the tables
+// of two files below it.
 //
-//   - run.go: the records that the steps share, which step writes which part of them, and the order of the steps
+//   - run.go: the records that the steps share, and which step writes which part of them
 //   - templates.go: the templates of the revisions
 //   - backoff.go: back-offs of failed pods (M2)
 //   - queries.go: when a pod serves, which revision it is of, which pod is missing

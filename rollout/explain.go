@@ -280,14 +280,6 @@ func (p *Plan) slow() string {
 	return fmt.Sprintf("slow start allows %d under way now, and %d were before this plan", p.Budget.SlowStart, p.Budget.UnderWay)
 }
 
-// counted returns a number with its noun.
-func counted(n int32, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func (p *Plan) spent(d *Decision) string {
 	if domain := p.domainOf(d); domain != nil {
 		return domain.spent()
@@ -404,23 +396,4 @@ func text[T ~uint8](texts []string, v T) string {
 		return texts[v]
 	}
 	return fmt.Sprintf("code %d", v)
-}
-
-// list joins the first names, at most usersShown, and says how many more of all there are.
-func list(names []string, all int) string {
-	shown := names[:min(len(names), usersShown)]
-	if rest := all - len(shown); rest > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), rest)
-	}
-	return strings.Join(shown, ", ")
-}
-
-// usersShown is how many of the nodes that use a budget up are named.
-const usersShown = 5
-
-func appendUser(users []string, node string) []string {
-	if len(users) == usersShown {
-		return users
-	}
-	return append(users, node)
 }

@@ -295,9 +295,6 @@ func (r *run) isUnknown(i int32) bool {
 	})
 }
 
-// allowance is how many pods the plan may still create, delete and begin to update in place (M6).
-type allowance struct{ creates, deletes, updates int32 }
-
 func (r *run) newAllowance() allowance {
 	burst := r.plan.Budget.Burst
 	return allowance{creates: burst, deletes: burst, updates: burst}

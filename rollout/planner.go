@@ -21,34 +21,6 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stage"
 )
 
-// Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
-type Planner struct {
-	spec            Spec
-	resolver        *history.Resolver
-	maxUnavailable  count.Quantity
-	maxSurge        count.Quantity
-	burst           count.Quantity
-	partitionSize   count.Quantity
-	increase        count.Quantity   // of SlowStart
-	maxParallel     count.Quantity   // of SlowStart
-	unschedulable   count.Quantity   // MaxUnschedulable
-	outages         *outage.Options  // nil: they are off
-	proving         outage.Options   // what is evidence of what took a node down: the outages, else the default ones
-	maxExempt       count.Quantity   // of outages
-	failures        *failure.Options // nil: they are off
-	failing         failure.Options  // when a pod counts as failed: those of failures, else the default ones
-	failedLimit     count.Quantity   // MaxFailed of failures
-	quarantineLimit count.Quantity   // Quarantine of failures
-	rules           *fleet.Rules     // for reading nodes and pods
-	noOwner         error            // why nothing can be claimed; nil: it can
-	claimer         fleet.Claimer    // of pods
-	images          []string         // of the template
-	secrets         []string         // to pull them with
-	gates           []gate           // those of the features that the spec uses
-	ledgers         []ledger
-	adjustAside     func(*run, *asideRule) // for tests; nil: nothing is adjusted
-}
-
 // New validates the spec, fills in defaults and compiles it. It reports every mistake at once, as an aggregate of
 // *field.Error with paths such as spec.strategy.maxSurge; errors.As finds them, and [FieldErrors] lists them.
 func New(spec Spec) (*Planner, error) {
@@ -78,7 +50,7 @@ func (p *Planner) plan(snapshot Snapshot, claims bool, in *Workspace) (Plan, err
 	r := &run{Planner: p, snapshot: snapshot, claims: claims, workspace: in, remembered: snapshot.Memory.usable(),
 		revisionsInFlight: setOf(snapshot.InFlight.Revisions), draft: draft{installsLeft: unlimited}}
 	r.usesCanaryLabel = p.spec.Strategy.Canary != nil || len(r.remembered.Canary.Nodes) > 0
-	if err := r.through(); err != nil {
+	if err := through(r); err != nil {
 		return Plan{}, err
 	}
 	return r.plan, nil
@@ -169,8 +141,33 @@ func compile(spec Spec) (*Planner, error) {
 	return p, nil
 }
 
-// surges reports whether new pods may stand beside old ones.
-func (p *Planner) surges() bool { return p.spec.Strategy.Type == RollingUpdate && p.maxSurge.Value > 0 }
+// through takes the nine steps. Each is one method (doc.go).
+func through(r *run) error {
+	if err := r.place(); err != nil { // 1
+		return err
+	}
+	if err := r.join(); err != nil { // 2
+		return err
+	}
+	if err := r.resolve(); err != nil { // 3
+		return err
+	}
+	r.goal()     // 4
+	r.classify() // 5
+	r.repair()   // 6
+	r.admit()    // 7
+	r.act()      // 8
+	r.report()   // 9
+	return nil
+}
 
-// sparesLeaving reports whether M8 leaves nodes alone that are on their way out of the cluster or being drained.
-func (p *Planner) sparesLeaving() bool { return p.outages != nil && !p.outages.Touch }
+// Plan is [Planner.Plan] in the memory of the Workspace. If it fails, the Decisions of the plan before may be overwritten all the
+// same. A nil Workspace lends no memory.
+func (w *Workspace) Plan(planner *Planner, snapshot Snapshot) (Plan, error) {
+	if w == nil {
+		return planner.Plan(snapshot)
+	}
+	defer w.release()
+	plan, err := planner.plan(snapshot, false, w)
+	return plan, snapshotError(err)
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
@@ -377,4 +378,18 @@ func (r *run) ignoredOn(i int32) []pod {
 		end++
 	}
 	return r.ignored[first:end]
+}
+
+func byName[T metav1.Object](a, b T) int {
+	return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
+}
+
+// nodeNamed returns the record of the node of that name; none: there is no such node, or it was set aside.
+func (r *run) nodeNamed(name string) int32 {
+	ordinal := r.nodeFacts.Find(name)
+	i, found := slices.BinarySearchFunc(r.nodes, ordinal, func(n node, to int32) int { return cmp.Compare(n.ordinal, to) })
+	if !found {
+		return none
+	}
+	return int32(i)
 }

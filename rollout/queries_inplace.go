@@ -24,14 +24,6 @@ func (f inPlace) obstructed() bool {
 	return f.obstruction != 0 || f.change != nil && !f.change.update.InPlace()
 }
 
-// change is what an update in place of the pods of one revision to a goal would change.
-type change struct {
-	// update is nil until the two are compared.
-	update *inplace.Update
-	// listed is the element of Plan.Diffs that shows it; nil: no decision has needed it so far.
-	listed *RevisionDiff
-}
-
 // findInPlace finds what keeps the node's outdated pod from being updated in place: the pod itself (I3) or the change (I2). With
 // the method Recreate it returns the zero value.
 func (r *run) findInPlace(i int32) inPlace {

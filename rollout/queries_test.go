@@ -11,7 +11,7 @@ import (
 
 // commands return something although they write: the steps that refuse a snapshot, and what reports what became of it.
 var commands = []string{
-	"through", "place", "join", "resolve",
+	"place", "join", "resolve",
 	"take", "takeRoom", "create", "delete", "prepareDelete", "begin", "updateInPlace", "repairStray",
 }
 

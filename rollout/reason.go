@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"strings"
 )
 
 // Reason says why a decision or an action is what it is.
@@ -354,4 +355,31 @@ func name[T ~uint8](names []string, v T) string {
 		return names[v]
 	}
 	return "unknown"
+}
+
+// counted returns a number with its noun.
+func counted(n int32, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// list joins the first names, at most usersShown, and says how many more of all there are.
+func list(names []string, all int) string {
+	shown := names[:min(len(names), usersShown)]
+	if rest := all - len(shown); rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), rest)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// usersShown is how many of the nodes that use a budget up are named.
+const usersShown = 5
+
+func appendUser(users []string, node string) []string {
+	if len(users) == usersShown {
+		return users
+	}
+	return append(users, node)
 }

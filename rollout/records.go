@@ -289,3 +289,29 @@ func (q requests) add(node int32) {
 
 // traits returns those that requests give the pod with an ordinal in the facts.
 func (q requests) traits(j int32) traits { return q.pods[j] }
+
+// release drops what points to facts and objects.
+func (w *Workspace) release() {
+	clear(w.nodeRecords)
+	clear(w.podRecords)
+	w.nodeRecords, w.podRecords = w.nodeRecords[:0], w.podRecords[:0]
+}
+
+// makeDecisions returns the decisions of so many nodes, with room for those of a few pods on nodes that are gone. They are as an
+// earlier plan left them.
+func (w *Workspace) makeDecisions(nodes int) []Decision {
+	w.decisions = withRoom(w.decisions, nodes+strayRoom)
+	return w.decisions[:nodes]
+}
+
+// makeRecords returns records of so many nodes, and room for those of their pods.
+func (w *Workspace) makeRecords(nodes, pods int) ([]node, []pod) {
+	w.nodeRecords, w.podRecords = withRoom(w.nodeRecords, nodes)[:nodes], withRoom(w.podRecords, pods)[:pods]
+	return w.nodeRecords, w.podRecords[:0]
+}
+
+// giveUp hands the decisions to a Reading, which shares them with later plans.
+func (w *Workspace) giveUp() { w.decisions = nil }
+
+// withRoom returns an empty list that has the capacity, in the same memory if that is large enough.
+func withRoom[E any](list []E, capacity int) []E { return slices.Grow(list[:0], capacity) }

@@ -1,10 +1,14 @@
 package rollout
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fmt"
 	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -145,4 +149,24 @@ func setOf[T comparable](list []T) map[T]bool {
 		set[v] = true
 	}
 	return set
+}
+
+// checkRevisions checks what the contract of Snapshot says of revisions. Revisions of another controller are refused, because the
+// set would trim them as its own.
+func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) error {
+	seen := make(map[string]bool, len(revisions))
+	for i, revision := range revisions {
+		if revision == nil {
+			return wrong("Revisions", i, "must not be nil")
+		}
+		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
+			return wrong("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
+				"ClaimRevisions picks the set's", revision.Name))
+		}
+		if seen[revision.Name] {
+			return wrong("Revisions", i, "must have a name of its own: there is another "+revision.Name)
+		}
+		seen[revision.Name] = true
+	}
+	return nil
 }

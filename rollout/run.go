@@ -1,20 +1,20 @@
 package rollout
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/internal/count"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/domain"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/history"
 	"github.com/daemonplan/daemonplan/rollout/internal/fleet"
+	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/status"
 )
@@ -285,26 +285,6 @@ type hash struct {
 	changes [goals]change
 }
 
-// through takes the nine steps. Each is one method.
-func (r *run) through() error {
-	if err := r.place(); err != nil { // 1
-		return err
-	}
-	if err := r.join(); err != nil { // 2
-		return err
-	}
-	if err := r.resolve(); err != nil { // 3
-		return err
-	}
-	r.goal()     // 4
-	r.classify() // 5
-	r.repair()   // 6
-	r.admit()    // 7
-	r.act()      // 8
-	r.report()   // 9
-	return nil
-}
-
 // settledFacts are those of a settled node (S1).
 const settledFacts = status.Desired | status.Present | status.Ready | status.Available | status.Updated
 
@@ -323,36 +303,6 @@ func (r *run) wake(at time.Time) {
 	}
 }
 
-// checkRevisions checks what the contract of Snapshot says of revisions. Revisions of another controller are refused, because the
-// set would trim them as its own.
-func checkRevisions(revisions []*appsv1.ControllerRevision, owner types.UID) error {
-	seen := make(map[string]bool, len(revisions))
-	for i, revision := range revisions {
-		if revision == nil {
-			return wrong("Revisions", i, "must not be nil")
-		}
-		if of := metav1.GetControllerOfNoCopy(revision); of != nil && owner != "" && of.UID != owner {
-			return wrong("Revisions", i, fmt.Sprintf("must not belong to another controller, as %s does: "+
-				"ClaimRevisions picks the set's", revision.Name))
-		}
-		if seen[revision.Name] {
-			return wrong("Revisions", i, "must have a name of its own: there is another "+revision.Name)
-		}
-		seen[revision.Name] = true
-	}
-	return nil
-}
-
-// nodeNamed returns the record of the node of that name; none: there is no such node, or it was set aside.
-func (r *run) nodeNamed(name string) int32 {
-	ordinal := r.nodeFacts.Find(name)
-	i, found := slices.BinarySearchFunc(r.nodes, ordinal, func(n node, to int32) int { return cmp.Compare(n.ordinal, to) })
-	if !found {
-		return none
-	}
-	return int32(i)
-}
-
 // earlier returns the earlier of two instants; the zero time is later than any other.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -360,3 +310,93 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// Planner makes plans for one spec. [New] compiles it. It is immutable and safe for concurrent use.
+type Planner struct {
+	spec            Spec
+	resolver        *history.Resolver
+	maxUnavailable  count.Quantity
+	maxSurge        count.Quantity
+	burst           count.Quantity
+	partitionSize   count.Quantity
+	increase        count.Quantity   // of SlowStart
+	maxParallel     count.Quantity   // of SlowStart
+	unschedulable   count.Quantity   // MaxUnschedulable
+	outages         *outage.Options  // nil: they are off
+	proving         outage.Options   // what is evidence of what took a node down: the outages, else the default ones
+	maxExempt       count.Quantity   // of outages
+	failures        *failure.Options // nil: they are off
+	failing         failure.Options  // when a pod counts as failed: those of failures, else the default ones
+	failedLimit     count.Quantity   // MaxFailed of failures
+	quarantineLimit count.Quantity   // Quarantine of failures
+	rules           *fleet.Rules     // for reading nodes and pods
+	noOwner         error            // why nothing can be claimed; nil: it can
+	claimer         fleet.Claimer    // of pods
+	images          []string         // of the template
+	secrets         []string         // to pull them with
+	gates           []gate           // those of the features that the spec uses
+	ledgers         []ledger
+	adjustAside     func(*run, *asideRule) // for tests; nil: nothing is adjusted
+}
+
+// surges reports whether new pods may stand beside old ones.
+func (p *Planner) surges() bool { return p.spec.Strategy.Type == RollingUpdate && p.maxSurge.Value > 0 }
+
+// sparesLeaving reports whether M8 leaves nodes alone that are on their way out of the cluster or being drained.
+func (p *Planner) sparesLeaving() bool { return p.outages != nil && !p.outages.Touch }
+
+// allowance is how many pods the plan may still create, delete and begin to update in place (M6).
+type allowance struct{ creates, deletes, updates int32 }
+
+// slow is what slow start lets a plan begin (B7: it bounds the nodes that are under way). The zero value bounds nothing.
+type slow struct {
+	on bool
+	// free is how many more nodes may be under way. missing is how many of them are kept for nodes that miss a pod.
+	free, missing int32
+	// expiry is when the clock alone ends the first node's being under way, step is when the limit rises next; zero: never.
+	expiry, step time.Time
+}
+
+// change is what an update in place of the pods of one revision to a goal would change.
+type change struct {
+	// update is nil until the two are compared.
+	update *inplace.Update
+	// listed is the element of Plan.Diffs that shows it; nil: no decision has needed it so far.
+	listed *RevisionDiff
+}
+
+// olderTemplate is the template of a revision. It is decoded when it is first needed.
+type olderTemplate struct {
+	revision *appsv1.ControllerRevision // still to be decoded; nil: it was decoded, or there are two of that hash
+	template *corev1.PodTemplateSpec    // nil: cannot be read
+	// overrides compiled for its containers; nil: they were not needed so far.
+	overrides *placement.Overrides
+}
+
+// backoffs slow down the deletion of failed pods (M2), and know since when pods fail on a node, and how often they did (F1).
+type backoffs struct {
+	now     time.Time
+	entries map[backoffKey]Backoff // as remembered
+	changed map[backoffKey]Backoff // by this plan; apart from entries, so that a deletion delays no other pod in this plan
+}
+
+// Workspace is memory for plans that follow each other: each works where the one before it did, so that a plan in the middle of
+// a rollout allocates little and takes about half the time. What a plan says does not depend on it. The zero value is ready to
+// use.
+//
+// The price is that a plan is good only until the next call: the next plan of the same Workspace overwrites Plan.Decisions, which
+// Plan.Explain and the like read, too. Whoever keeps a plan for longer gets it of [Planner.Plan], or clones its Decisions. The
+// rest of a plan, with its Reading and Memory, stays as it is.
+//
+// A Workspace may be used with any planner and snapshot, but not by several goroutines at once. It keeps no objects, and as much
+// memory as its largest plan has needed: 144 bytes a node, and 84 more for each node that was not where it is to be. When all
+// nodes are, the Reading takes the Decisions over, and the next plan that needs room gets other memory.
+type Workspace struct {
+	decisions   []Decision
+	nodeRecords []node
+	podRecords  []pod
+	// unsettled are the ordinals of the nodes that get records.
+	unsettled []int32
+}
+
+type backoffKey struct{ node, revision string }

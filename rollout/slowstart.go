@@ -7,15 +7,6 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// slow is what slow start lets a plan begin (B7: it bounds the nodes that are under way). The zero value bounds nothing.
-type slow struct {
-	on bool
-	// free is how many more nodes may be under way. missing is how many of them are kept for nodes that miss a pod.
-	free, missing int32
-	// expiry is when the clock alone ends the first node's being under way, step is when the limit rises next; zero: never.
-	expiry, step time.Time
-}
-
 // progress says how far a node is on the way to its new pod.
 type progress struct {
 	// underWay reports whether the node counts for slow start (B7). until is when the clock alone ends that; zero: it does not.

@@ -3,7 +3,6 @@ package rollout
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -121,14 +120,6 @@ func wrong(list string, i int, problem string) error {
 func snapshotError(err error) error {
 	if wrong, ok := errors.AsType[*fleet.Error](err); ok {
 		return &SnapshotError{Field: wrong.Field(), Problem: wrong.Problem}
-	}
-	return err
-}
-
-// listedAt returns an error about a claimed object as one about the same object in the list that it was claimed from.
-func listedAt[T comparable](err error, list string, claimed, listed []T) error {
-	if of, ok := errors.AsType[*fleet.Error](err); ok && of.List == list && of.Index != none {
-		return wrong(list, slices.Index(listed, claimed[of.Index]), of.Problem)
 	}
 	return err
 }

@@ -124,8 +124,8 @@ func verbNames(t *testing.T, file *ast.File) []string {
 }
 
 // TestSteps: the way through a plan is what the documentation of the package says it is. Each step is one method, in the first
-// of the files that are listed for it, which has the step's name or is that of the step before; and run.go calls the steps in their order and nothing else. Each file with a method of
-// run is listed, for a step or as one that several steps use.
+// of the files that are listed for it, which has the step's name or is that of the step before; and planner.go calls the steps in
+// their order and nothing else. Each file with a method of run is listed, for a step or as one that several steps use.
 func TestSteps(t *testing.T) {
 	files := sources(t)
 	listed := map[string]string{}

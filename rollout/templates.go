@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -11,14 +10,6 @@ import (
 
 // The templates of the revisions, which several steps ask for. Each is decoded when it is first needed, and then remembered for
 // the plan.
-
-// olderTemplate is the template of a revision. It is decoded when it is first needed.
-type olderTemplate struct {
-	revision *appsv1.ControllerRevision // still to be decoded; nil: it was decoded, or there are two of that hash
-	template *corev1.PodTemplateSpec    // nil: cannot be read
-	// overrides compiled for its containers; nil: they were not needed so far.
-	overrides *placement.Overrides
-}
 
 // templateOf returns the template of the revision with that hash. It is nil if there is no such revision, or two, or if it cannot
 // be read. Each is decoded once per plan.
