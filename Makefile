@@ -55,9 +55,10 @@ demo: ## plan a small fleet in the middle of a rollout, and print what is done n
 
 # All modules but the integration tests, which need a cluster and have a target of their own. Tests draw the same inputs in every
 # run (internal/fixedseed), and go's cache knows what has not changed and need not run again. So nothing here may defeat that cache:
-# no -count, no arguments for tests. vet is one of the linters. All is built as releases are, so that their test builds little anew.
+# no -count, no arguments for tests. vet is one of the linters. All is built as releases are, so that their test builds little anew;
+# debuggers find nothing in it (-w), which saves a third of the time to link.
 TESTED  := . $(patsubst ./%,%,$(filter-out . ./test/integration,$(MODULES)))
-TESTENV := CGO_ENABLED=0 GOFLAGS="$(strip $(GOFLAGS) -trimpath)"
+TESTENV := CGO_ENABLED=0 GOFLAGS="$(strip $(GOFLAGS) -trimpath -ldflags=-w)"
 
 .PHONY: test
 test: ## test every module, and list at the end what failed; what has not changed is not run again

@@ -116,7 +116,7 @@ func (r *run) chosen() []string {
 	var nodes []string
 	for i := range r.pods {
 		if p := &r.pods[i]; p.traits.hasAny(labelled) && !p.traits.hasAny(marked|finished) {
-			nodes = append(nodes, r.nodes[p.node].Name)
+			nodes = append(nodes, r.nodes[p.host].Name)
 		}
 	}
 	return nodes

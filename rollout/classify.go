@@ -78,7 +78,7 @@ func (r *run) classifyPod(n *node, d *Decision, j int32) {
 func (r *run) isTakenBack(j int32, d *Decision, t traits) bool {
 	switch d.Placement.Outcome {
 	case placement.Run:
-		return t.hasAny(atGoal) || r.stops(r.pods[j].node, continueLeaving).by != nil
+		return t.hasAny(atGoal) || r.stops(r.pods[j].host, continueLeaving).by != nil
 	default:
 		return d.Placement.Outcome == placement.Keep
 	}

@@ -96,7 +96,7 @@ func (r *run) setGoals() {
 func (r *run) awaitAvailable() {
 	for j := range r.pods {
 		p := &r.pods[j]
-		if p.traits.hasAny(ready) && !p.traits.hasAny(available) && (r.outcome(p.node) != placement.Leave || r.lingers(p.node)) {
+		if p.traits.hasAny(ready) && !p.traits.hasAny(available) && (r.outcome(p.host) != placement.Leave || r.lingers(p.host)) {
 			r.wake(r.readiness(p.Pod).AvailableAt)
 		}
 	}

@@ -88,7 +88,7 @@ func (r *run) prepareDeleteStray(d *Decision, p *pod, reason Reason) {
 // none any more (L4).
 func (r *run) leaveStep(p *pod) lifecycle.Transition {
 	step := r.spec.Lifecycle.Next(p.Object, lifecycle.Delete, false)
-	if step.Mark == lifecycle.SetMark && r.stops(p.node, deletePod).by != nil {
+	if step.Mark == lifecycle.SetMark && r.stops(p.host, deletePod).by != nil {
 		return lifecycle.Transition{}
 	}
 	return step

@@ -203,7 +203,7 @@ func (r *run) needsRoom(i int32, p *pod) bool {
 // pod.
 func (r *run) goesNow(p *pod) bool {
 	switch {
-	case r.stops(p.node, deletePod).by != nil:
+	case r.stops(p.host, deletePod).by != nil:
 		return false
 	case r.spec.Lifecycle.PreDelete.Matches(p.Object):
 		return !p.traits.hasAny(preparingDelete)

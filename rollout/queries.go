@@ -372,9 +372,9 @@ func byAge(a, b *pod) int { return fleet.ByAge(a.Pod, b.Pod) }
 
 // ignoredOn returns the finished and marked pods of a node, which M1 ignores, if the run keeps them.
 func (r *run) ignoredOn(i int32) []pod {
-	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.node, node) })
+	first, _ := slices.BinarySearchFunc(r.ignored, i, func(p pod, node int32) int { return cmp.Compare(p.host, node) })
 	end := first
-	for end < len(r.ignored) && r.ignored[end].node == i {
+	for end < len(r.ignored) && r.ignored[end].host == i {
 		end++
 	}
 	return r.ignored[first:end]

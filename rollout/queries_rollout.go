@@ -187,7 +187,7 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
 	}
-	up := upSince(r.nodes[p.node].Object)
+	up := upSince(r.nodes[p.host].Object)
 	since := failure.Series{Back: up, Up: up} // what follows a failed pod starts anew
 	verdict := r.failing.Of(p.Object, since, r.snapshot.Now)
 	crashing := r.failing.Crashing(p.Object, r.snapshot.Now)

@@ -207,7 +207,7 @@ func (r *run) addPods(i int32, requests requests) {
 
 // pod makes the record of one pod on a node, which has these traits by the requests in flight.
 func (r *run) pod(facts *fleet.Pod, node int32, requested traits) pod {
-	record := pod{Pod: facts, node: node, hash: facts.Hash, traits: traits(facts.Traits) | requested}
+	record := pod{Pod: facts, host: node, hash: facts.Hash, traits: traits(facts.Traits) | requested}
 	if facts.Traits.HasAny(fleet.Unhashed) && r.atGeneration(facts) {
 		record.traits |= byGeneration
 	}

@@ -221,7 +221,7 @@ const (
 // pod is what a run knows about one pod.
 type pod struct {
 	*fleet.Pod
-	node   int32 // index of its node in run.nodes; none: a stray
+	host   int32 // index in run.nodes of the record of its node; none: a stray
 	hash   int32 // ordinal in run.hashes
 	traits traits
 }
