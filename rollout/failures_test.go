@@ -61,6 +61,14 @@ func backSince(at time.Time) kit.NodeOption {
 	}
 }
 
+// downSince is a node that is not Ready since then.
+func downSince(at time.Time) kit.NodeOption {
+	return func(n *corev1.Node) {
+		backSince(at)(n)
+		n.Status.Conditions[0].Status = corev1.ConditionFalse
+	}
+}
+
 // unreadySince dates the pod's start and its condition Ready.
 func unreadySince(at time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
@@ -106,14 +114,15 @@ func TestSeriesBeginsWithTheFirst(t *testing.T) {
 	}
 }
 
-// TestSeriesBeginsWithTheTrouble: a pod that served for an hour, or was updated in place a minute ago, begins a series when it fails,
-// and not when it was created (F1).
+// TestSeriesBeginsWithTheTrouble: a pod that served for an hour, or was updated in place a minute ago, or whose node was down until
+// then, begins a series when it fails or its node is back, and not when it was created (F1, P-B).
 func TestSeriesBeginsWithTheTrouble(t *testing.T) {
 	for name, failed := range map[string]podOf{
 		"served until a minute ago": newPod(kit.Failed(), kit.Created(ago(time.Hour)), func(p *corev1.Pod) {
 			unreadySince(ago(time.Minute))(p)
 			p.Status.StartTime = new(metav1.NewTime(ago(time.Hour)))
 		}),
+		"its node was down": newPod(kit.Failed(), kit.Created(ago(time.Hour)), unreadySince(ago(time.Hour)), unstartedPod),
 		"updated in place": newPod(kit.Failed(), kit.Created(ago(time.Hour)), unreadySince(ago(time.Hour)), func(p *corev1.Pod) {
 			p.Annotations = map[string]string{
 				inplace.StateKey: fmt.Sprintf(`{"revision":"x","updateTimestamp":%q}`, ago(time.Minute).UTC().Format(time.RFC3339)),
@@ -121,7 +130,11 @@ func TestSeriesBeginsWithTheTrouble(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(failures("", "", rollback)).add(on("a", failed), on("b", oldPod()))
+			node := on("a", failed)
+			if name == "its node was down" {
+				node = node.with(backSince(ago(time.Minute)))
+			}
+			l := newLab(failures("", "", rollback)).add(node, on("b", oldPod()))
 			plan := l.plan(t)
 			if got := plan.Memory.Backoffs; len(got) != 1 || !got[0].First.Equal(ago(time.Minute)) {
 				t.Errorf("remembered is %+v, want a series since a minute ago", got)
@@ -183,6 +196,17 @@ func failureScenes() []scene {
 		{
 			name: "a node that was down is back for long", why: "F1: since then the deadline has passed", spec: with(failures("", "")),
 			fleet: []spot{on("a", newPod(kit.Created(ago(time.Hour)), kit.Unready(), unstartedPod)).with(backSince(ago(late))), on("b", oldPod())},
+			want:  []string{starting("a", "U F"), waits},
+		},
+		{
+			name: "a node went down in the second of its update", why: "P-B: nobody knows which came first, which is no evidence against the update",
+			spec:  with(failures("", "")),
+			fleet: []spot{on("a", newPod(kit.Created(ago(late)), kit.Unready(), unreadySince(ago(late)), unstartedPod)).with(downSince(ago(late))), on("b", oldPod())},
+			acts:  "delete b0 Outdated", want: []string{starting("a", "U"), goes("b")},
+		},
+		{
+			name: "a node went down after its update", why: "F1: that may be the update's doing", spec: with(failures("", "")),
+			fleet: []spot{on("a", newPod(kit.Created(ago(late+time.Second)), kit.Unready(), unreadySince(ago(late+time.Second)), unstartedPod)).with(downSince(ago(late))), on("b", oldPod())},
 			want:  []string{starting("a", "U F"), waits},
 		},
 		{
