@@ -157,7 +157,7 @@ func (r *run) targetOf(i int32) Target {
 		return TargetNone
 	}
 	switch {
-	case d.State == StateOutdated && r.stopsUpdate(i, changeTarget).by != nil, r.comesBackOld(i):
+	case d.State == StateOutdated && r.stopsUpdate(i, showGoal).by != nil, r.comesBackOld(i):
 		return TargetHeld
 	case r.nodes[i].goal == toStable:
 		return TargetStable

@@ -80,7 +80,7 @@ var Activities = []struct {
 	Name string
 	Bit  activity
 }{
-	{"begin", beginUpdate}, {"go on in place", continueUpdate}, {"go on leaving", continueLeaving}, {"show the goal", changeTarget},
+	{"begin", beginUpdate}, {"go on in place", continueUpdate}, {"go on leaving", continueLeaving}, {"show the goal", showGoal},
 	{"create", createPod}, {"delete", deletePod}, {"pull", pullImages}, {"write history", writeHistory},
 }
 

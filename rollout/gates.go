@@ -23,8 +23,8 @@ const (
 	continueUpdate
 	// continueLeaving: an outdated pod goes on leaving through its preDelete hook. Where that is stopped, it is taken back (L2).
 	continueLeaving
-	// changeTarget: the plan shows the node's goal as its target, and failed outdated pods go without a back-off (M2).
-	changeTarget
+	// showGoal: the plan shows the node's goal as its target, and not that it is held; failed outdated pods need no back-off (M2).
+	showGoal
 	// createPod and deletePod: a pod is created or deleted, for whatever reason.
 	createPod
 	deletePod
@@ -57,37 +57,37 @@ type gate struct {
 var gates = [...]gate{
 	{
 		name: "frozen (T4)", opens: "user", wholeSet: true, reason: ReasonHeld,
-		stops: anyUpdate | changeTarget | createPod | deletePod | pullImages | writeHistory,
+		stops: anyUpdate | showGoal | createPod | deletePod | pullImages | writeHistory,
 		has:   func(p *Planner) bool { return p.spec.Strategy.Frozen },
 		shut:  func(*run, int32) (bool, Limit, time.Time) { return true, LimitFrozen, time.Time{} },
 	},
 	{
 		name: "paused (T4)", opens: "user", wholeSet: true, reason: ReasonHeld,
-		stops: beginUpdate | changeTarget | pullImages,
+		stops: beginUpdate | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.spec.Strategy.Paused },
 		shut:  func(*run, int32) (bool, Limit, time.Time) { return true, LimitPaused, time.Time{} },
 	},
 	{
 		name: "canary paused, or failed with nothing to go back to (C6, C7)", opens: "user, clock", reason: ReasonHeld,
-		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		stops: anyUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.spec.Strategy.Canary != nil || p.failures != nil },
 		shut:  (*run).isCanaryShut,
 	},
 	{
 		name: "OnDelete (T5)", opens: "user", reason: ReasonHeld,
-		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		stops: anyUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.spec.Strategy.Type == OnDelete },
 		shut:  heldBy(LimitOnDelete),
 	},
 	{
 		name: "node selector (T3)", opens: "user", reason: ReasonHeld,
-		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		stops: anyUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return !p.rules.NodeSelector.Empty() },
 		shut:  heldBy(LimitNodeSelector),
 	},
 	{
 		name: "partition (T2)", opens: "user", reason: ReasonHeld,
-		stops: anyUpdate | continueLeaving | changeTarget | pullImages,
+		stops: anyUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.partitionSize.Value > 0 },
 		shut:  heldBy(LimitPartition),
 	},
@@ -123,7 +123,7 @@ var gates = [...]gate{
 	},
 	{
 		name: "stage, soak, approval (T8)", opens: "parts, clock, user", reason: ReasonGated,
-		stops: beginUpdate | continueLeaving | changeTarget | pullImages,
+		stops: beginUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.rules.Stages.Len() > 0 },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			limit := r.nodes[i].closed
@@ -132,7 +132,7 @@ var gates = [...]gate{
 	},
 	{
 		name: "too many failures (F3)", opens: "user, parts", reason: ReasonGated,
-		stops: beginUpdate | continueLeaving | changeTarget | pullImages,
+		stops: beginUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.failures != nil },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			return r.nodes[i].closed == LimitFailures, LimitFailures, time.Time{}
@@ -219,7 +219,7 @@ func (r *run) isCanaryShut(i int32) (shut bool, limit Limit, until time.Time) {
 // isHeldByStages reports whether only the stages keep the outdated pod of a node at its revision (T8).
 func (r *run) isHeldByStages(i int32) bool {
 	closed := r.nodes[i].closed
-	return closed != LimitNone && r.stops(i, changeTarget).limit == closed && r.decision(i).Limit != LimitInPlaceOnly
+	return closed != LimitNone && r.stops(i, showGoal).limit == closed && r.decision(i).Limit != LimitInPlaceOnly
 }
 
 // halted reports whether users have stopped the rollout as a whole (T4).

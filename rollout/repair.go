@@ -131,7 +131,7 @@ func (r *run) deleteFailed(i int32) {
 			r.delete(i, j, VerbDelete, ReasonReleased)
 			continue
 		}
-		if !p.traits.hasAny(atGoal) && r.stops(i, changeTarget).by == nil {
+		if !p.traits.hasAny(atGoal) && r.stops(i, showGoal).by == nil {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
