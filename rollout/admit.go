@@ -76,16 +76,17 @@ func (r *run) tryUpdate(i int32) {
 // that lasts.
 func (r *run) turnAway(i int32, stop stop) {
 	outdated := &r.pods[r.nodes[i].outdatedPod]
+	_, _, until := stop.by.shut(r, i)
 	switch reason := stop.by.reason; {
 	case reason == ReasonHeld:
 		r.holdBack(i, stop.limit)
 		return
 	case stop.limit == LimitNone:
 		r.note(i, VerbWait, reason, nil)
-	case stop.until.IsZero():
+	case until.IsZero():
 		r.noteWait(i, reason, outdated, stop.limit)
 	default:
-		r.waitUntil(i, outdated, reason, stop.limit, stop.until)
+		r.waitUntil(i, outdated, reason, stop.limit, until)
 	}
 	r.continuePod(i, r.nodes[i].outdatedPod)
 }

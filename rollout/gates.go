@@ -162,7 +162,6 @@ func gatesOf(p *Planner) []gate {
 type stop struct {
 	by    *gate
 	limit Limit
-	until time.Time // zero: the clock alone does not open the gate
 	// found is what was found about an update in place of the node's outdated pod, where somebody had to look.
 	found inPlace
 }
@@ -174,8 +173,8 @@ func (r *run) stops(i int32, what activity) stop {
 		if g.stops&what == 0 || i == none && !g.wholeSet {
 			continue
 		}
-		if shut, limit, until := g.shut(r, i); shut {
-			return stop{by: g, limit: limit, until: until}
+		if shut, limit, _ := g.shut(r, i); shut {
+			return stop{by: g, limit: limit}
 		}
 	}
 	return stop{}
@@ -191,7 +190,7 @@ func (r *run) stopsUpdate(i int32, what activity) stop {
 		if g.stops&what == 0 {
 			continue
 		}
-		shut, limit, until := g.shut(r, i)
+		shut, limit, _ := g.shut(r, i)
 		if !shut {
 			continue
 		}
@@ -204,7 +203,7 @@ func (r *run) stopsUpdate(i int32, what activity) stop {
 				continue
 			}
 		}
-		return stop{by: g, limit: limit, until: until, found: found}
+		return stop{by: g, limit: limit, found: found}
 	}
 	return stop{found: found}
 }
