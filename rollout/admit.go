@@ -72,8 +72,8 @@ func (r *run) tryUpdate(i int32) {
 	}
 }
 
-// turnAway leaves the node's outdated pod as it is because a gate is shut, and takes back what was begun, as nobody knows how long
-// that lasts.
+// turnAway leaves the node's outdated pod as it is because a gate is shut, and takes back what was begun, as nobody knows how
+// long that lasts.
 func (r *run) turnAway(i int32, stop stop) {
 	outdated := &r.pods[r.nodes[i].outdatedPod]
 	_, _, until := stop.by.shut(r, i)

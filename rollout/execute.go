@@ -17,9 +17,10 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// RequeueAfter returns how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some other
-// instants, such as that of inflight.Tracker.GiveUp. Zero instants are ignored. The result is 0 if all are zero, which stands
-// for no end, as with RequeueAfter of a controller; otherwise it is at least a millisecond, also for an instant that is past.
+// RequeueAfter returns how long to sleep until the next plan, if nothing else happens: until NextWake or the earliest of some
+// other instants, such as that of inflight.Tracker.GiveUp. Zero instants are ignored. The result is 0 if all are zero, which
+// stands for no end, as with RequeueAfter of a controller; otherwise it is at least a millisecond, also for an instant that is
+// past.
 func (p *Plan) RequeueAfter(now time.Time, others ...time.Time) time.Duration {
 	var sleep time.Duration
 	for _, at := range append([]time.Time{p.NextWake}, others...) {

@@ -87,7 +87,8 @@ var Activities = []struct {
 // GateTable returns the table of gates as DESIGN.md shows it, a line for each.
 func GateTable() []string {
 	var rows []string
-	for _, g := range gates {
+	for i := range gates {
+		g := &gates[i]
 		row := "| " + g.name + " |"
 		for _, activity := range Activities {
 			cell := " "

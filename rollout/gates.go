@@ -9,8 +9,8 @@ import (
 )
 
 // A gate is a rule that may keep a plan from doing something, however much room there is. What there is room for is up to the
-// ledgers (ledgers.go). All gates are rows of one table, and one question, run.stops, asks them in its order. A rule that comes new
-// is a row here, and a function that tells whether it is shut.
+// ledgers (ledgers.go). All gates are rows of one table, and one question, run.stops, asks them in its order. A rule that comes
+// new is a row here, and a function that tells whether it is shut.
 
 // activity is something that gates let happen or stop.
 type activity uint16
@@ -23,7 +23,8 @@ const (
 	continueUpdate
 	// continueLeaving: an outdated pod goes on leaving through its preDelete hook. Where that is stopped, it is taken back (L2).
 	continueLeaving
-	// showGoal: the plan shows the node's goal as its target, and not that it is held; failed outdated pods need no back-off (M2).
+	// showGoal: the plan shows the node's goal as its target, and not that it is held; failed outdated pods need no back-off
+	// (M2).
 	showGoal
 	// createPod and deletePod: a pod is created or deleted, for whatever reason.
 	createPod
@@ -208,8 +209,8 @@ func (r *run) stopsUpdate(i int32, what activity) stop {
 	return stop{found: found}
 }
 
-// isCanaryShut reports whether the trial keeps the node from its update: a paused canary replaces nothing (C7), and a revision that
-// has failed with none to go back to comes to nobody (C6).
+// isCanaryShut reports whether the trial keeps the node from its update: a paused canary replaces nothing (C7), and a revision
+// that has failed with none to go back to comes to nobody (C6).
 func (r *run) isCanaryShut(i int32) (shut bool, limit Limit, until time.Time) {
 	rests := r.trial.Phase == canary.Paused || r.trial.Phase == canary.Failed
 	return rests && r.nodes[i].goal == toUpdate, LimitCanary, until

@@ -7,16 +7,16 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/domain"
 )
 
-// A ledger is a rule that says how much of something may be going on at once. What may not be done however much room there is, is
-// up to the gates (gates.go). All ledgers are rows of one table, which step admit asks in its order, and takes from all of them or
-// from none. A rule that comes new is a row here, and what it counts. burst alone counts actions instead of nodes: allowance is
-// asked where an action is made.
+// A ledger is a rule that says how much of something may be going on at once. What may not be done however much room there is,
+// is up to the gates (gates.go). All ledgers are rows of one table, which step admit asks in its order, and takes from all of
+// them or from none. A rule that comes new is a row here, and what it counts. burst alone counts actions instead of nodes:
+// allowance is asked where an action is made.
 //
 // A pod that an earlier plan has prepared needs room twice (P-D). Its node counts as unavailable from the moment on that it is
 // prepared, so that no more pods are prepared than may go at once (B3). That alone is no bound: pods that were not Ready are
-// prepared without any room and may become Ready, other nodes may fail meanwhile, and who is left out of the budgets needs no room
-// to be prepared. So whatever takes a prepared pod away that keeps its node up asks for room once more, and compares with what is
-// down at this instant: takeRoom.
+// prepared without any room and may become Ready, other nodes may fail meanwhile, and who is left out of the budgets needs no
+// room to be prepared. So whatever takes a prepared pod away that keeps its node up asks for room once more, and compares with
+// what is down at this instant: takeRoom.
 
 // ledger is one row of the table.
 type ledger struct {
@@ -150,9 +150,9 @@ func (r *run) spend(i int32) {
 	}
 }
 
-// takeRoom spends the room that it takes to take a pod away from its node now, and reports whether there was enough, or none was
-// needed. If not, it spends nothing. That a node is left out of the budgets is no permission to take the pod away that serves there
-// (P-D).
+// takeRoom spends the room that it takes to take a pod away from its node now, and reports whether there was enough, or none
+// was needed. If not, it spends nothing. That a node is left out of the budgets is no permission to take the pod away that
+// serves there (P-D).
 func (r *run) takeRoom(i int32, p *pod) bool {
 	if !r.needsRoom(i, p) {
 		return true

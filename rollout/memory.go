@@ -36,14 +36,15 @@ type Memory struct {
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
 }
 
-// Carry is what one plan hands to the next plan of the set: what it must know, and what spares it work. Keep the value of the last
-// plan that was carried out, [Plan.Carry], and give it to the next snapshot with [Snapshot.After]. The zero value is always safe,
-// and so is the Carry of an earlier plan. A controller that restarts needs the Memory alone, which may be stored as JSON.
+// Carry is what one plan hands to the next plan of the set: what it must know, and what spares it work. Keep the value of the
+// last plan that was carried out, [Plan.Carry], and give it to the next snapshot with [Snapshot.After]. The zero value is
+// always safe, and so is the Carry of an earlier plan. A controller that restarts needs the Memory alone, which may be stored
+// as JSON.
 type Carry struct {
 	// Memory is what cannot be read off the objects.
 	Memory Memory `json:"memory,omitzero"`
-	// FailedPulls are the pulls of images that have failed, and are tried again after a back-off. Nil without pre-download. A caller
-	// that pulls images adds what fails.
+	// FailedPulls are the pulls of images that have failed, and are tried again after a back-off. Nil without pre-download. A
+	// caller that pulls images adds what fails.
 	FailedPulls []predownload.Failure `json:"failedPulls,omitempty"`
 	// Reading is what was read off the objects. It changes no plan, and saves the time to read them again; see [Reading] for what
 	// the caller owes. Nil: nothing is known.

@@ -58,9 +58,8 @@ func (p *Planner) plan(snapshot Snapshot, claims bool, in *Workspace) (Plan, err
 
 // Pod builds the pod that a create asks for: the template with the daemon tolerations, pinned to the node, named by
 // generateName, labelled with the revision hash and owned by the set. Under an in-place method it has the readiness gate
-// InPlaceUpdateReady, without which it could not be updated in place (see [Strategy].Method), and with hooks that mark pods as not ready
-// that of the hook (L4). It fails if the create names no node or no revision.
-// The creates of a plan name both.
+// InPlaceUpdateReady, without which it could not be updated in place (see [Strategy].Method), and with hooks that mark pods as
+// not ready that of the hook (L4). It fails if the create names no node or no revision. The creates of a plan name both.
 func (p *Planner) Pod(create Create) (*corev1.Pod, error) {
 	if p == nil || p.resolver == nil {
 		return nil, errNoPlanner

@@ -124,7 +124,8 @@ func (r *run) beginsAnew() bool {
 // stable revision, no object would hold its template. After the next change of the template, nodes that are to get the stable
 // revision would then stay empty.
 func (r *run) unwritten() bool {
-	return r.stops(none, writeHistory).by != nil && len(r.snapshot.Revisions) == 0 && r.revision.Stable.Hash == r.revision.Update.Hash
+	return r.stops(none, writeHistory).by != nil && len(r.snapshot.Revisions) == 0 &&
+		r.revision.Stable.Hash == r.revision.Update.Hash
 }
 
 // completedRevision returns the hash of the revision of the last rollout if every node has been at it (S3); empty: not yet.

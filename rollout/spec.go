@@ -97,9 +97,10 @@ type Strategy struct {
 	// Method says whether pods are recreated or updated in place (I1). With in-place, MaxSurge must be 0. Default (""):
 	// Recreate.
 	//
-	// Only under an in-place method do new pods get the readiness gate InPlaceUpdateReady, and no pod without it is updated in place
-	// (I3). So the first update after a switch recreates all pods (InPlaceOnly holds them instead), and updates are in place from the
-	// next one on: wait until that first rollout is done before you count on it, and switch to InPlaceOnly only then.
+	// Only under an in-place method do new pods get the readiness gate InPlaceUpdateReady, and no pod without it is updated in
+	// place (I3). So the first update after a switch recreates all pods (InPlaceOnly holds them instead), and updates are in
+	// place from the next one on: wait until that first rollout is done before you count on it, and switch to InPlaceOnly only
+	// then.
 	Method inplace.Method
 	// InPlace says what may be updated in place, and how. Not used with Recreate.
 	InPlace inplace.Options

@@ -96,7 +96,10 @@ func strategies() []feature {
 		{name: "frozen", toggles: []toggle{{on: "spec frozen=true", off: "spec frozen=false", option: always(kit.Frozen())}}},
 		{name: "in place", options: []kit.SpecOption{kit.InPlaceIfPossible()}, calm: true},
 		{name: "preDelete hook", options: []kit.SpecOption{kit.PreDeleteHook(hook), hooked}},
-		{name: "inPlaceUpdate hook", options: []kit.SpecOption{kit.InPlaceIfPossible(), kit.InPlaceUpdateHook(hook), hooked}, calm: true},
+		{
+			name: "inPlaceUpdate hook", calm: true,
+			options: []kit.SpecOption{kit.InPlaceIfPossible(), kit.InPlaceUpdateHook(hook), hooked},
+		},
 		{name: "canary", options: []kit.SpecOption{kit.Canary("1"), kit.CanaryManual()}, toggles: []toggle{
 			command("validate", func(c *canary.Commands, hash string) { c.Validate = hash }),
 			command("fail", func(c *canary.Commands, hash string) { c.Fail = hash }),

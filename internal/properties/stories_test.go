@@ -213,8 +213,14 @@ func drawTarget(t *rapid.T) rollouttest.SpecOption {
 		func(s *rollout.Spec) {},
 		func(s *rollout.Spec) { s.Strategy.Partition, s.Strategy.NodeSelector = nil, nil },
 		rollouttest.Partition("1"), rollouttest.Partition("3"), rollouttest.Partition("50%"), rollouttest.Partition("100%"),
-		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.StrategyNodeSelector(zoneKey, "a")(s) },
-		func(s *rollout.Spec) { s.Strategy.NodeSelector = nil; rollouttest.StrategyNodeSelector(zoneKey, "b")(s) },
+		func(s *rollout.Spec) {
+			s.Strategy.NodeSelector = nil
+			rollouttest.StrategyNodeSelector(zoneKey, "a")(s)
+		},
+		func(s *rollout.Spec) {
+			s.Strategy.NodeSelector = nil
+			rollouttest.StrategyNodeSelector(zoneKey, "b")(s)
+		},
 	}).Draw(t, "target")
 }
 

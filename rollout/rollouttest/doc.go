@@ -1,6 +1,5 @@
-// Package rollouttest is for tests of rollouts: of a spec, of a controller, of whatever stands between a planner and a
-// cluster. It makes specs, fleets, nodes and pods in a line each, runs whole rollouts in virtual time, and holds them to
-// promises.
+// Package rollouttest is for tests of rollouts: of a spec, of a controller, of whatever stands between a planner and a cluster.
+// It makes specs, fleets, nodes and pods in a line each, runs whole rollouts in virtual time, and holds them to promises.
 //
 // Which tool is for which question:
 //
@@ -15,8 +14,8 @@
 //
 // # One plan
 //
-// What a test says nothing about has ordinary values: a [Spec] is valid, a [Node] is Ready, a [Pod] is healthy, everything is an
-// hour old at [Noon]. Options change one thing each:
+// What a test says nothing about has ordinary values: a [Spec] is valid, a [Node] is Ready, a [Pod] is healthy, everything is
+// an hour old at [Noon]. Options change one thing each:
 //
 //	old := rollouttest.Spec("agent", rollouttest.MaxUnavailable("10%"))
 //	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
@@ -49,16 +48,18 @@
 //		rollouttest.NoPodRecreatedTwice(),
 //	)
 //
-// A [Promise] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin], [EndsAtUpdateRevision],
-// [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that you write. One that never
-// saw what it is about fails. [KeepCases] keeps the step at which a promise broke, for kubectl daemonplan plan --case.
+// A [Promise] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin],
+// [EndsAtUpdateRevision], [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that
+// you write. One that never saw what it is about fails. [KeepCases] keeps the step at which a promise broke, for kubectl
+// daemonplan plan --case.
 //
 // # Names
 //
 //   - Specs: [Spec], [Changed] and options ([SpecOption]) for the template ([Image], [Requests], [Env], [PodTemplateLabel], …),
-//     placement ([TemplateNodeSelector], [Affinity], [Tolerating]), budgets ([MaxUnavailable], [MaxSurge], [Burst], [SlowStart], …), what
-//     holds nodes ([Paused], [OnDelete], [Partition], [StrategyNodeSelector], …), updates in place ([InPlaceIfPossible], [Resize], …), hooks
-//     ([PreDeleteHook], [InPlaceUpdateHook], [PreNormalHook]), pulls ahead ([PreDownload]) and canaries ([Canary], [CanaryFor], …).
+//     placement ([TemplateNodeSelector], [Affinity], [Tolerating]), budgets ([MaxUnavailable], [MaxSurge], [Burst],
+//     [SlowStart], …), what holds nodes ([Paused], [OnDelete], [Partition], [StrategyNodeSelector], …), updates in place
+//     ([InPlaceIfPossible], [Resize], …), hooks ([PreDeleteHook], [InPlaceUpdateHook], [PreNormalHook]), pulls ahead
+//     ([PreDownload]) and canaries ([Canary], [CanaryFor], …).
 //   - Revisions: [Revision], [Promoted], [Rejected], and the [Hash] that pods carry.
 //   - Nodes: [Node], [Nodes] and options ([NodeOption]): [Label], [Taint], [Cordoned], [NotReady], ….
 //   - Pods: [Pod] and options ([PodOption]): whose ([Of]), where ([OnNode], [PinnedTo]), and how it is ([Unready], [Failed],
@@ -71,8 +72,8 @@
 // # Contract
 //
 // Nothing here reads a clock, draws random numbers or keeps state between calls: equal arguments give equal results, and a test
-// that fails once fails again. Builders allocate what they return; options write to the object under construction only. They are
-// applied in order, so that a later one overrides an earlier. A call may do without options, but an option must not be nil, and
-// neither must another argument unless its function says so. A quantity that cannot be read is kept as it is, for [rollout.New]
-// to refuse; those of [Requests] and [Limits], which have no such form, panic.
+// that fails once fails again. Builders allocate what they return; options write to the object under construction only. They
+// are applied in order, so that a later one overrides an earlier. A call may do without options, but an option must not be nil,
+// and neither must another argument unless its function says so. A quantity that cannot be read is kept as it is, for
+// [rollout.New] to refuse; those of [Requests] and [Limits], which have no such form, panic.
 package rollouttest

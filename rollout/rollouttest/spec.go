@@ -100,8 +100,8 @@ func HistoryLimit(limit int32) SpecOption {
 	return func(s *rollout.Spec) { s.RevisionHistoryLimit = new(limit) }
 }
 
-// TemplateNodeSelector adds a label that nodes must have to run the pod (P2). Several are ANDed; of two with one key the later counts.
-// Without it all nodes match.
+// TemplateNodeSelector adds a label that nodes must have to run the pod (P2). Several are ANDed; of two with one key the later
+// counts. Without it all nodes match.
 func TemplateNodeSelector(key, value string) SpecOption {
 	return func(s *rollout.Spec) {
 		if s.Template.Spec.NodeSelector == nil {

@@ -50,11 +50,12 @@ func HoldRevision() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.HoldRevision = true }
 }
 
-// InPlaceIfPossible updates pods in place if that is possible, and recreates the others (I1). Without it, and without [InPlaceOnly], all
-// are recreated. A budget of maxSurge, which cannot go with it, becomes one of maxUnavailable.
+// InPlaceIfPossible updates pods in place if that is possible, and recreates the others (I1). Without it, and without
+// [InPlaceOnly], all are recreated. A budget of maxSurge, which cannot go with it, becomes one of maxUnavailable.
 func InPlaceIfPossible() SpecOption { return method(inplace.IfPossible) }
 
-// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). In all else it is as [InPlaceIfPossible].
+// InPlaceOnly updates pods in place, and holds those for which that is not possible (I1). In all else it is as
+// [InPlaceIfPossible].
 func InPlaceOnly() SpecOption { return method(inplace.Only) }
 
 func method(method inplace.Method) SpecOption {
@@ -66,8 +67,8 @@ func method(method inplace.Method) SpecOption {
 	}
 }
 
-// Resize lets cpu and memory change in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it a pod with other resources is
-// recreated.
+// Resize lets cpu and memory change in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it a pod with other
+// resources is recreated.
 func Resize() SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.Resize = true }
 }
@@ -83,8 +84,8 @@ func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
 }
 
-// PreDeleteHook sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the template
-// to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
+// PreDeleteHook sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the
+// template to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
 func PreDeleteHook(hook lifecycle.Hook) SpecOption {
 	return func(s *rollout.Spec) { s.Lifecycle.PreDelete = lifecycle.Hooks{PreDelete: &hook}.DeepCopy().PreDelete }
 }

@@ -77,9 +77,9 @@ func (k *Verifier) Claimed(spec rollout.Spec, snapshot rollout.Snapshot, claimed
 	return k.Plan(spec, ofSet(snapshot, claimed), planOf(claimed))
 }
 
-// Claimed checks what [rollout.Planner.ClaimAndPlan] returned for a snapshot, whose lists hold objects of others, too: it checks the
-// plan, as [Plan] does, with the pods and revisions that were claimed. Whether the right ones were claimed is not checked. Nil counts
-// as an empty plan.
+// Claimed checks what [rollout.Planner.ClaimAndPlan] returned for a snapshot, whose lists hold objects of others, too: it
+// checks the plan, as [Plan] does, with the pods and revisions that were claimed. Whether the right ones were claimed is not
+// checked. Nil counts as an empty plan.
 func Claimed(spec rollout.Spec, snapshot rollout.Snapshot, claimed *rollout.Claimed) []Violation {
 	return Plan(spec, ofSet(snapshot, claimed), planOf(claimed))
 }

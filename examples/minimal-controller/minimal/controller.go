@@ -84,9 +84,11 @@ func (r *reconciler) plan(ctx context.Context, spec rollout.Spec) (plan rollout.
 	if err := errors.Join(r.List(ctx, &nodes), r.List(ctx, &pods, in), r.List(ctx, &revisions, in)); err != nil {
 		return plan, err
 	}
-	seen := rollout.Snapshot{Now: now, Nodes: pointers(nodes.Items), Pods: pointers(pods.Items), Revisions: pointers(revisions.Items)}
-	seen.InFlight, _ = r.tracker.Observe(now, seen.Pods, seen.Revisions)
-	claimed, err := r.planner.ClaimAndPlan(seen.After(r.carry))
+	all, past := pointers(pods.Items), pointers(revisions.Items)
+	asked, _ := r.tracker.Observe(now, all, past)
+	claimed, err := r.planner.ClaimAndPlan(rollout.Snapshot{
+		Now: now, Nodes: pointers(nodes.Items), Pods: all, Revisions: past, InFlight: asked,
+	}.After(r.carry))
 	return claimed.Plan, err
 }
 
