@@ -16,7 +16,7 @@ import (
 //
 // It is meant to be called once per pair of revisions, not once per pod.
 func Compare(old, new *corev1.PodTemplateSpec, options Options) *Update {
-	u := &Update{options: options, compiled: true}
+	u := &Update{options: options.DeepCopy(), compiled: true}
 	if old == nil || new == nil {
 		u.Obstacles = []Obstacle{{Code: NoTemplate}}
 		return u
@@ -53,9 +53,20 @@ func (d *differ) compare(code Code, path string, old, new any) {
 func (d *differ) metadata() {
 	d.update.Labels = metadataChanges(d.old.Labels, d.new.Labels)
 	d.update.Annotations = metadataChanges(d.old.Annotations, d.new.Annotations)
+	d.restarts("metadata.labels", d.update.Labels)
+	d.restarts("metadata.annotations", d.update.Annotations)
 	old, new := d.old.ObjectMeta, d.new.ObjectMeta
 	old.Labels, old.Annotations, new.Labels, new.Annotations = nil, nil, nil, nil
 	d.compare(Immutable, "metadata", old, new)
+}
+
+// restarts records an obstacle for each change that asks for a restart.
+func (d *differ) restarts(path string, changes []MetadataChange) {
+	for _, change := range changes {
+		if d.update.options.AsksForRestart(change.Key) {
+			d.obstacle(RestartAsked, elementPath(path, change.Key), "")
+		}
+	}
 }
 
 func metadataChanges(old, new map[string]string) []MetadataChange {

@@ -54,6 +54,7 @@ func (o *oracle) run() []finding {
 	o.compare("", tree(o.pair.old), tree(o.pair.new))
 	o.qos()
 	o.env()
+	o.restarts()
 	if o.pair.options.CgroupV1 {
 		images := slices.ContainsFunc(o.changed, func(path string) bool { return strings.HasSuffix(path, ".image") })
 		for _, path := range o.changed {
@@ -65,6 +66,21 @@ func (o *oracle) run() []finding {
 	return slices.SortedFunc(maps.Keys(o.findings), func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.code, b.code))
 	})
+}
+
+// restarts finds what asks for a restart: the only keys that are drawn are a, b and c/d.
+func (o *oracle) restarts() {
+	asking := map[string]string{"a": "a", "c/": "c/d"}
+	for _, named := range o.pair.options.RestartKeys {
+		for _, annotation := range []bool{false, true} {
+			key := asking[named]
+			before, had := metadataOf(*o.pair.old, annotation)[key]
+			after, has := metadataOf(*o.pair.new, annotation)[key]
+			if had != has || before != after {
+				o.found(map[bool]string{false: "metadata.labels[", true: "metadata.annotations["}[annotation]+key+"]", inplace.RestartAsked)
+			}
+		}
+	}
 }
 
 func (o *oracle) compare(path string, old, new any) {

@@ -45,6 +45,25 @@ func TestDiffI2(t *testing.T) {
 			"spec.containers[more]: running pods lack the container",
 			"spec.volumes[tmp]: cannot change in a running pod (added)",
 		}},
+		{"restarted by kubectl", "the command asks for a restart, whatever the spec names", inplace.Options{}, nil, func(p *corev1.PodTemplateSpec) {
+			p.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+		}, []string{"metadata.annotations[kubectl.kubernetes.io/restartedAt]: its change asks for a restart, which takes a new pod"}},
+		{"restarted before", "to go back to a template without it is a change, too", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}
+		}, func(p *corev1.PodTemplateSpec) { p.Annotations = nil },
+			[]string{"metadata.annotations[kubectl.kubernetes.io/restartedAt]: its change asks for a restart, which takes a new pod"}},
+		{"restart keys", "a prefix with its slash, a key, labels too, and nothing that only begins alike",
+			inplace.Options{RestartKeys: []string{"checksum/", "stamp"}}, nil, func(p *corev1.PodTemplateSpec) {
+				p.Annotations = map[string]string{"checksum/config": "1", "checksums": "1", "stamp": "1", "stamp/of": "1", "checksum": "1"}
+				p.Labels = map[string]string{"app": "agent", "checksum/label": "1"}
+			}, []string{
+				"metadata.annotations[checksum/config]: its change asks for a restart, which takes a new pod",
+				"metadata.annotations[stamp]: its change asks for a restart, which takes a new pod",
+				"metadata.labels[checksum/label]: its change asks for a restart, which takes a new pod",
+			}},
+		{"a checksum that nobody names", "it may be read while the pod runs", inplace.Options{}, nil, func(p *corev1.PodTemplateSpec) {
+			p.Annotations = map[string]string{"checksum/config": "1"}
+		}, nil},
 		{"eviction responders", "they are for pods that are made", all, nil, func(p *corev1.PodTemplateSpec) {
 			p.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "example.com/a", Priority: new(int32(1))}}
 		}, []string{"spec.evictionResponders[example.com/a]: cannot change in a running pod (added)"}},

@@ -213,7 +213,9 @@ func anyPair(t *rapid.T) pair {
 	if rapid.Bool().Draw(t, "any") {
 		among = append(slices.Clone(inPlaceMutations), otherMutations...)
 	}
-	return pair{old: old, new: mutated(t, old, among), options: options(t)}
+	p := pair{old: old, new: mutated(t, old, among), options: options(t)}
+	p.options.RestartKeys = rapid.SampledFrom([][]string{nil, nil, {"c/"}, {"a"}, {"c"}}).Draw(t, "restart keys")
+	return p
 }
 
 // podOf returns a running pod of the template, as the API server and the kubelet have made it: requests that are not given

@@ -1,5 +1,10 @@
 package inplace
 
+import (
+	"slices"
+	"strings"
+)
+
 // Method is how a pod gets to another revision (I1).
 type Method string
 
@@ -13,9 +18,17 @@ const (
 	Only Method = "InPlaceOnly"
 )
 
+// RestartedAt is the annotation that "kubectl rollout restart" writes into a template. Its change always asks for a restart.
+const RestartedAt = "kubectl.kubernetes.io/restartedAt"
+
 // Options say what may be updated in place, and how. The zero value allows images, and labels and annotations that no
-// environment variable reads, and has no grace period.
+// environment variable reads and that ask for no restart, and has no grace period.
 type Options struct {
+	// RestartKeys are the labels and annotations of the template whose change asks for a restart, beside [RestartedAt]: the key
+	// itself, or the prefix of keys, with the slash at its end, such as "checksum/". A pod that took such a change in place
+	// would go on with the configuration that it has read when it started. So it is an obstacle, and a new pod is made (I2).
+	// Nil: none.
+	RestartKeys []string `json:",omitempty"`
 	// Resize allows cpu and memory of running containers to change, through the resize subresource of pods (Kubernetes
 	// 1.33 and later; I2). Default: false.
 	Resize bool
@@ -28,4 +41,17 @@ type Options struct {
 	// GracePeriodSeconds is the time in seconds between making a pod not ready and changing its containers (I4). It must not
 	// be negative. Default: 0.
 	GracePeriodSeconds int32
+}
+
+// AsksForRestart reports whether a change of that label or annotation of the template asks for a restart.
+func (o Options) AsksForRestart(key string) bool {
+	return key == RestartedAt || slices.ContainsFunc(o.RestartKeys, func(named string) bool {
+		return key == named || strings.HasSuffix(named, "/") && strings.HasPrefix(key, named)
+	})
+}
+
+// DeepCopy returns options that share no memory with these.
+func (o Options) DeepCopy() Options {
+	o.RestartKeys = slices.Clone(o.RestartKeys)
+	return o
 }

@@ -54,6 +54,8 @@ const (
 	MetadataInEnvRemoved
 	// MetadataInInitEnv: an environment variable of an init container reads the label or annotation that changes.
 	MetadataInInitEnv
+	// RestartAsked: the label or annotation means that the pods are to run anew, by [RestartedAt] or [Options].RestartKeys.
+	RestartAsked
 	// ResizeWithImage: on cgroup v1 a resize and a change of image take two steps, the resize first (I4).
 	ResizeWithImage
 )
@@ -76,6 +78,7 @@ var codeTexts = [...]string{
 	MetadataInEnv:        "an environment variable reads metadata that changes, and that is not enabled",
 	MetadataInEnvRemoved: "an environment variable reads metadata that is dropped",
 	MetadataInInitEnv:    "an environment variable of an init container reads metadata that changes",
+	RestartAsked:         "its change asks for a restart, which takes a new pod",
 	ResizeWithImage:      "on cgroup v1 the resize has to be rolled out before the image",
 }
 

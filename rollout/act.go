@@ -14,7 +14,7 @@ import (
 
 // act is step 8. It adds the actions that belong to no single node (the revision history, R3 and R4) and those that can wait
 // (labels of pods, and pulls for nodes whose update waits). What repair and admit decide is not left to it: they turn it into
-// actions at once, by create and delete of actions.go and patch of hook.go, as far as burst (M6) and frozen (T4) let them,
+// actions at once, by create and delete of pod_actions.go and patch of hook.go, as far as burst (M6) and frozen (T4) let them,
 // because what they decide next depends on it.
 func (r *run) act() {
 	r.reviseHistory()

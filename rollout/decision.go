@@ -55,7 +55,8 @@ type Decision struct {
 	// Creates, Deletes, Patches and Pulls are how many actions of the plan belong to this decision. Each action belongs to
 	// exactly one decision.
 	Creates, Deletes, Patches, Pulls int32
-	// Until is when the clock alone ends the wait. Zero: it does not.
+	// Until is when the clock alone ends the wait. Zero: it does not, or the node waits for a part that soaks, of which
+	// [Plan.Parts] says when.
 	Until time.Time
 }
 

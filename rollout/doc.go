@@ -61,11 +61,11 @@
 //   - slowstart.go: how many nodes may be under way (B7)
 //   - ledgers.go: the table of ledgers: how much may be going on at once
 //   - hook.go: takes pods through their hooks (L)
-//   - actions.go: creates and deletes pods
+//   - pod_actions.go: creates and deletes pods
 //
 // Steps repair and admit turn what they decide into actions at once, because what they decide next depends on it: actions spend
-// the limits of the plan. A rule that may stop a node is a row in the table of gates, and one that bounds how much is going on
-// is a row in the table of ledgers: the steps ask the tables.
+// the limits of the plan. What may hold a node back is a row in the table of gates, and what bounds how much is going on is a
+// row in the table of ledgers: the steps ask the tables.
 //
 // Two words are close to each other. The goal of a node is the revision where it ends if nothing holds it; step goal finds it.
 // What a plan shows is [Decision.Target]: the goal, or that the node is held where it is. Step classify writes it, once it

@@ -8,9 +8,13 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/canary"
 )
 
-// A gate is a rule that may keep a plan from doing something, however much room there is. What there is room for is up to the
-// ledgers (ledgers.go). All gates are rows of one table, and one question, run.stops, asks them in its order. A rule that comes
-// new is a row here, and a function that tells whether it is shut.
+// A gate is a setting, a policy or a state of the node that may keep a plan from doing something, however much room there is.
+// What there is room for is up to the ledgers (ledgers.go). All gates are rows of one table, and all steps ask it in its order:
+// run.stops what stops an activity, and run.stopsUpdate what stops the update of a node's outdated pod, which passes over gates
+// that let go on what was begun. A rule that comes new is a row here, and a function that tells whether it is shut.
+//
+// What a pod waits for by itself is no gate, and stays where it is acted on: requests in flight (admit.go), hooks (hook.go), the
+// back-off of failed pods (repair.go), the places of a first installation (pod_actions.go).
 
 // activity is something that gates let happen or stop.
 type activity uint16
@@ -117,7 +121,7 @@ var gates = [...]gate{
 	{
 		name: "departing (M8)", opens: "node", reason: ReasonGated,
 		stops: anyUpdate | createPod | deletePod | pullImages,
-		has:   (*Planner).sparesLeaving,
+		has:   (*Planner).sparesDeparting,
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			return r.nodes[i].departing, LimitDeparting, time.Time{}
 		},
@@ -142,7 +146,7 @@ var gates = [...]gate{
 	{
 		name: "draining (M8)", opens: "node", reason: ReasonGated,
 		stops: beginUpdate | pullImages,
-		has:   (*Planner).sparesLeaving,
+		has:   (*Planner).sparesDeparting,
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			return r.nodes[i].draining, LimitDraining, time.Time{}
 		},

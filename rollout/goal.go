@@ -25,7 +25,7 @@ func (r *run) goal() {
 		r.setGoals()
 		return
 	}
-	r.findLeaving()
+	r.findDeparting()
 	r.holdUnselected()
 	if r.isGivenUp() {
 		found := canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}
@@ -140,9 +140,9 @@ func (r *run) goesStable(n *node) bool {
 	}
 }
 
-// findLeaving finds the nodes that M8 leaves alone, and those where it begins nothing.
-func (r *run) findLeaving() {
-	if !r.sparesLeaving() {
+// findDeparting finds the nodes that M8 leaves alone, and those where it begins nothing.
+func (r *run) findDeparting() {
+	if !r.sparesDeparting() {
 		return
 	}
 	for i := range r.nodes {

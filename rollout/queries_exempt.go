@@ -177,7 +177,7 @@ func (r *run) inheritsTrouble(i int32) bool {
 
 // isDeparting reports whether M8 leaves the node alone.
 func (r *run) isDeparting(n *fleet.Node) bool {
-	return r.sparesLeaving() && r.outages.Of(n.Object).Departing
+	return r.sparesDeparting() && r.outages.Of(n.Object).Departing
 }
 
 // isolated reports whether nothing that is done to the node would help now (B8): it is out of reach, or the scheduler finds no

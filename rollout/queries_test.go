@@ -228,8 +228,8 @@ var lifetimes = map[string][]string{
 	"nodeAim":      {"place", "resolve", "goal", "classify", "templates.go"}, // step 5 knows which parts are closed, and what goes back to the base there
 	"nodeFindings": {"classify"},
 	"opened":       {"classify"},
-	"draft":        {"goal", "classify", "repair", "admit", "slowstart.go", "ledgers.go", "actions.go"}, // step 4 says how many nodes a first installation leaves empty
-	"nodeDraft":    {"repair", "admit", "slowstart.go", "ledgers.go", "actions.go"},
+	"draft":        {"goal", "classify", "repair", "admit", "slowstart.go", "ledgers.go", "pod_actions.go"}, // step 4 says how many nodes a first installation leaves empty
+	"nodeDraft":    {"repair", "admit", "slowstart.go", "ledgers.go", "pod_actions.go"},
 }
 
 // TestLifetimes: after the steps that find them out, facts and aim are only read, and so is the state of a node.

@@ -77,7 +77,7 @@ const (
 	ReasonRequested
 	// ReasonBackoff: Failed pods of this node and revision were deleted a short time ago (M2).
 	ReasonBackoff
-	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, B7).
+	// ReasonBudget: the node could be updated, but the budget named by Decision.Limit is used up (B3, B4, B7, B10).
 	ReasonBudget
 	// ReasonBurst: an action is due, but this plan has as many creates, deletes or updates in place as it may hold (M6).
 	ReasonBurst
@@ -85,7 +85,7 @@ const (
 	ReasonSlowStart
 	// ReasonServing: the pod may not run here any more, but serves until there are enough others (M4).
 	ReasonServing
-	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T2 to T5, I1).
+	// ReasonHeld: the node is outdated, and the spec holds it; Decision.Limit says what (T2 to T5, C6, C7, I1).
 	ReasonHeld
 	// ReasonPartitionedScaling: the node is empty, and a first installation leaves the partition empty (T7).
 	ReasonPartitionedScaling

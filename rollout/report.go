@@ -134,7 +134,7 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 		Unavailable:       r.plan.Budget.Unavailable,
 		MaxSurge:          r.plan.Budget.MaxSurge,
 		Trial:             r.statusTrial(),
-		Gate:              r.gate(),
+		Gate:              r.partGate(),
 		TooManyFailed:     r.failed > r.maxFailed,
 		OnlyFailedLeft:    r.onlyFailedLeft(),
 		Obstacle:          r.obstacle(),

@@ -131,8 +131,8 @@ func (r *run) keepsPart(i int32, phase stage.Phase) bool {
 	}
 }
 
-// gate returns what the next part waits for.
-func (r *run) gate() status.Gate {
+// partGate returns what the next part waits for.
+func (r *run) partGate() status.Gate {
 	for _, s := range r.stages.States {
 		switch {
 		case s.Phase == stage.Approving:
@@ -151,7 +151,7 @@ func (r *run) gate() status.Gate {
 // onlyFailedLeft reports whether all that is left of the rollout, as far as it may go, are nodes that have failed: nothing
 // else will bring it forward.
 func (r *run) onlyFailedLeft() bool {
-	if r.failed == 0 || r.gate() != status.GateNone {
+	if r.failed == 0 || r.partGate() != status.GateNone {
 		return false
 	}
 	for i := range r.nodes {

@@ -141,7 +141,7 @@ type nodeAim struct {
 	// draining reports whether the node is being drained, or has been, so that nothing is begun there by choice (M8).
 	draining bool
 	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
-	// (T5). LimitNone: nothing does. It is one of the gates (gates.go).
+	// (T5). LimitNone: nothing does. Three of the gates ask for it (gates.go).
 	heldBy Limit
 }
 
@@ -342,8 +342,8 @@ type Planner struct {
 // surges reports whether new pods may stand beside old ones.
 func (p *Planner) surges() bool { return p.spec.Strategy.Type == RollingUpdate && p.maxSurge.Value > 0 }
 
-// sparesLeaving reports whether M8 leaves nodes alone that are on their way out of the cluster or being drained.
-func (p *Planner) sparesLeaving() bool { return p.outages != nil && !p.outages.Touch }
+// sparesDeparting reports whether M8 leaves nodes alone that are on their way out of the cluster or being drained.
+func (p *Planner) sparesDeparting() bool { return p.outages != nil && !p.outages.Touch }
 
 // allowance is how many pods the plan may still create, delete and begin to update in place (M6).
 type allowance struct{ creates, deletes, updates int32 }

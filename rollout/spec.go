@@ -207,6 +207,7 @@ func (s Spec) Default() Spec {
 	s.Strategy.MaxSurge = clone(s.Strategy.MaxSurge)
 	s.Strategy.Partition = clone(s.Strategy.Partition)
 	s.Strategy.NodeSelector = s.Strategy.NodeSelector.DeepCopy()
+	s.Strategy.InPlace = s.Strategy.InPlace.DeepCopy()
 	s.Strategy.MaxUnschedulable = clone(s.Strategy.MaxUnschedulable)
 	s.Overrides = cloneOverrides(s.Overrides)
 	if s.Predecessor != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -210,6 +211,16 @@ func (s Strategy) validate(minReadySeconds int32, path *field.Path) field.ErrorL
 	default:
 		errs = append(errs, field.NotSupported(path.Child("method"), s.Method,
 			[]inplace.Method{inplace.Recreate, inplace.IfPossible, inplace.Only}))
+	}
+	for i, key := range s.InPlace.RestartKeys {
+		whole := key
+		if strings.HasSuffix(key, "/") {
+			whole += "x" // a prefix is right if a key of it is
+		}
+		if len(utilvalidation.IsQualifiedName(whole)) > 0 {
+			errs = append(errs, field.Invalid(path.Child("inPlace", "restartKeys").Index(i), key,
+				"must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/"))
+		}
 	}
 	if grace := s.InPlace.GracePeriodSeconds; grace < 0 {
 		errs = append(errs, field.Invalid(path.Child("inPlace", "gracePeriodSeconds"), grace, "must not be negative"))

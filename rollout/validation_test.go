@@ -81,6 +81,16 @@ func TestValidate(t *testing.T) {
 		{"negative grace period", "I4: the change would come before the pod is unready", func(s *rollout.Spec) {
 			s.Strategy.InPlace.GracePeriodSeconds = -1
 		}, []string{"spec.strategy.inPlace.gracePeriodSeconds: Invalid value: must not be negative"}},
+		{"restart keys", "a key, and a prefix with its slash", func(s *rollout.Spec) {
+			s.Strategy.InPlace.RestartKeys = []string{"checksum/", "example.com/stamp", "stamp"}
+		}, nil},
+		{"wrong restart keys", "nothing, or everything, would ask for a restart", func(s *rollout.Spec) {
+			s.Strategy.InPlace.RestartKeys = []string{"", "/", "a b", "fine/"}
+		}, []string{
+			"spec.strategy.inPlace.restartKeys[0]: Invalid value: must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/",
+			"spec.strategy.inPlace.restartKeys[1]: Invalid value: must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/",
+			"spec.strategy.inPlace.restartKeys[2]: Invalid value: must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/",
+		}},
 
 		{"canary", "valid", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{} }, nil},
 		{"canary of none", "C1", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{Replicas: number(0)} },

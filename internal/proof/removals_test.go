@@ -129,7 +129,7 @@ var removals = []removal{
 		test: "TestBudgetM6Burst",
 	},
 	{
-		rule: "M7", what: "what repair creates holds no place", file: "rollout/actions.go",
+		rule: "M7", what: "what repair creates holds no place", file: "rollout/pod_actions.go",
 		old:  "n.creating = hash == r.goalHash(n)",
 		new:  "n.creating = false",
 		test: "TestBudgetB4MaxSurge/missing",

@@ -84,6 +84,12 @@ func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
 }
 
+// RestartKeys name labels and annotations of the template, or their prefixes with the slash, whose change asks for a restart: the
+// pods are recreated then, or held with [InPlaceOnly] (I2). Without it only kubectl.kubernetes.io/restartedAt does.
+func RestartKeys(keys ...string) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.RestartKeys = slices.Clone(keys) }
+}
+
 // PreDeleteHook sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the
 // template to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
 func PreDeleteHook(hook lifecycle.Hook) SpecOption {

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -313,6 +314,13 @@ func differsInMore(old, new *corev1.PodTemplateSpec, options inplace.Options) st
 	}
 	if !apiequality.Semantic.DeepEqual(rest, new) {
 		return "more than images, labels, annotations and, where enabled, cpu and memory"
+	}
+	for _, key := range slices.Concat(changedKeys(old.Labels, new.Labels), changedKeys(old.Annotations, new.Annotations)) {
+		for _, asks := range append([]string{"kubectl.kubernetes.io/restartedAt"}, options.RestartKeys...) {
+			if key == asks || asks != "" && asks[len(asks)-1] == '/' && strings.HasPrefix(key, asks) {
+				return key + ", whose change asks for a restart"
+			}
+		}
 	}
 	for _, containers := range [][]corev1.Container{new.Spec.InitContainers, new.Spec.Containers} {
 		for i := range containers {

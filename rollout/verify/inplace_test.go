@@ -122,6 +122,16 @@ func TestVerifyInPlace(t *testing.T) {
 			plant: func(s *handmade) { s.spec.Strategy.InPlace.EnvFromMetadata = false }, want: 9, mention: "differs in the annotation note",
 		},
 		{
+			name: "an annotation that asks for a restart", why: "I2: the pod would go on with what it has read", scene: begun(relabelling),
+			plant: func(s *handmade) { s.spec.Strategy.InPlace.RestartKeys = []string{"note"} }, want: 9,
+			mention: "note, whose change asks for a restart",
+		},
+		{
+			name: "a label that asks for a restart by its prefix", why: "I2", scene: begun(relabelling),
+			plant: func(s *handmade) { s.spec.Strategy.InPlace.RestartKeys = []string{"other", "ti/", "tier"} }, want: 9,
+			mention: "tier, whose change asks for a restart",
+		},
+		{
 			name: "image and cpu at once on cgroup v1", why: "I4: the resize has to come first", scene: resized,
 			plant: func(s *handmade) { s.spec.Strategy.InPlace.CgroupV1 = true }, want: 9, mention: "which cgroup v1 cannot",
 		},

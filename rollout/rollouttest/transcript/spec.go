@@ -71,6 +71,7 @@ func specArguments() []specArgument {
 		})},
 		{"resize", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.Resize })},
 		{"cgroupV1", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.CgroupV1 })},
+		{"restartKeys", sure(func(keys string) kit.SpecOption { return kit.RestartKeys(strings.Split(keys, ",")...) })},
 		{"envFromMetadata", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.EnvFromMetadata })},
 		{"gracePeriod", number(kit.GracePeriod)},
 		{"parallelism", sure(kit.PreDownload)},

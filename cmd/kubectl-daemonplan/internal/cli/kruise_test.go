@@ -333,7 +333,8 @@ func TestKruiseScenes(t *testing.T) {
 				delete(template.Labels, "app.kubernetes.io/version")
 				f.set["spec"].(map[string]any)["template"] = template
 			},
-			want: []string{"in place, nothing restarts:\n  label app.kubernetes.io/version: dropped\n  label team: added \"\"\n  annotation note: added \"x\"\n",
+			want: []string{"in place, nothing restarts:\n  label app.kubernetes.io/version: dropped\n  label team: added \"\"\n  annotation note: added \"x\"\n" +
+				"  No container restarts: what reads its configuration when it starts goes on with the old one (note).\n",
 				"\nCreate revision log-agent-", "    pod     no label app.kubernetes.io/version, revision d84844fc8, label team=, annotation note=x\n"}},
 		{name: "a label that the environment reads", why: "its container restarts",
 			change: func(f *kruiseFleet) {

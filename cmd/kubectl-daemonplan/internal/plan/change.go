@@ -56,8 +56,8 @@ func (c change) String() string {
 	}
 }
 
-// changes lists what an update changes, in the order of the library.
-func changes(u *inplace.Update) []change {
+// inPlaceChanges lists what an update changes, in the order of the library.
+func inPlaceChanges(u *inplace.Update) []change {
 	list := []change{}
 	for _, c := range u.Images {
 		list = append(list, change{Kind: "image", Container: c.Container, Op: opChanged, Old: c.Old, New: c.New})

@@ -45,7 +45,7 @@ func (r *Result) diffs() []diff {
 	for _, d := range r.Plan.Diffs {
 		list = append(list, diff{
 			From: d.From, To: d.To, InPlace: d.Update.InPlace(), Restarts: d.Update.Restarts(),
-			Changes: changes(d.Update), Obstacles: obstacles(d.From, d.Update),
+			Changes: inPlaceChanges(d.Update), Obstacles: obstacles(d.From, d.Update),
 		})
 	}
 	slices.SortFunc(list, func(a, b diff) int { return cmp.Compare(a.From, b.From) })
@@ -116,8 +116,26 @@ func (r *Result) reportInPlace(out io.Writer) {
 		for _, c := range d.Changes {
 			fmt.Fprintf(out, "  %s\n", text.Printable(c.String()))
 		}
+		if !d.Restarts {
+			reportGoesOn(out, d.Changes)
+		}
 	}
 	fmt.Fprintln(out)
+}
+
+// reportGoesOn says what an update in place that restarts nothing does not do, if annotations change: some of them stand for a
+// configuration that is read when a container starts.
+func reportGoesOn(out io.Writer, changes []change) {
+	var keys []string
+	for _, c := range changes {
+		if c.Kind == "annotation" {
+			keys = append(keys, c.Name)
+		}
+	}
+	if len(keys) > 0 {
+		fmt.Fprintf(out, "  No container restarts: what reads its configuration when it starts goes on with the old one (%s).\n",
+			text.Printable(strings.Join(keys, ", ")))
+	}
 }
 
 // lines are the first of the obstacles, and the number of the others.

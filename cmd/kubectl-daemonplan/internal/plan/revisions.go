@@ -140,6 +140,9 @@ func (r *Result) Diff(out io.Writer) error {
 			fmt.Fprintf(out, "  %s\n", text.Printable(line))
 		}
 		r.reportObstacles(out, group.hash, update)
+		if update != nil && update.InPlace() && !update.Restarts() {
+			reportGoesOn(out, inPlaceChanges(update))
+		}
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 
 // UpdateStrategy is rollout.Strategy.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.canary) || self.type != 'OnDelete'",message="a canary needs type RollingUpdate"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.method == 'Recreate' || string(self.maxSurge) in ['0', '0%']",message="maxSurge needs method Recreate"
+// +kubebuilder:validation:XValidation:rule="!has(self.canary) || self.type != 'OnDelete'",message="a canary needs type
+// RollingUpdate" +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.method == 'Recreate' ||
+// string(self.maxSurge) in ['0', '0%']",message="maxSurge needs method Recreate"
 type UpdateStrategy struct {
 	// Type is RollingUpdate, or OnDelete: pods are replaced when somebody deletes them.
 	//
@@ -51,6 +52,11 @@ type UpdateStrategy struct {
 
 // InPlace says what may be updated in place beyond images, labels and annotations.
 type InPlace struct {
+	// RestartKeys are labels and annotations of the template, or their prefixes with the slash such as checksum/, whose change
+	// asks for a restart: the pods are recreated then. kubectl.kubernetes.io/restartedAt always is one.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	RestartKeys []string `json:"restartKeys,omitempty"`
 	// Resize allows cpu and memory to change.
 	Resize bool `json:"resize,omitempty"`
 	// EnvFromMetadata allows labels and annotations to change that environment variables read.
@@ -65,7 +71,8 @@ type InPlace struct {
 
 // Canary is canary.Options.
 //
-// +kubebuilder:validation:XValidation:rule="self.validationMode != 'manual' || (!has(self.duration) && !has(self.noRestartsDuration))",message="validationMode manual has no duration: the command validate promotes"
+// +kubebuilder:validation:XValidation:rule="self.validationMode != 'manual' || (!has(self.duration) &&
+// !has(self.noRestartsDuration))",message="validationMode manual has no duration: the command validate promotes"
 type Canary struct {
 	// Replicas is the number of canary nodes. Default: 1.
 	Replicas *intstr.IntOrString `json:"replicas,omitempty"`
@@ -219,9 +226,9 @@ type SlowStart struct {
 
 // Duration is written as in Go: 90s, 10m, 1h30m.
 //
-// +kubebuilder:validation:Type=string
-// +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration such as 90s, 10m or 1h30m"
+// +kubebuilder:validation:Type=string +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration such as 90s, 10m or
+// 1h30m"
 type Duration struct {
 	metav1.Duration `json:",inline"`
 }
