@@ -2,11 +2,13 @@ package main
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/worlds"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -289,7 +291,11 @@ var specFields = []func(*rollout.Spec) bool{
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Paused) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Frozen) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.Method) },
-	func(s *rollout.Spec) bool { return unset(&s.Strategy.InPlace) },
+	func(s *rollout.Spec) bool {
+		had := !reflect.ValueOf(s.Strategy.InPlace).IsZero()
+		s.Strategy.InPlace = inplace.Options{}
+		return had
+	},
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.InPlace.GracePeriodSeconds) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.MaxSurge) },
 	func(s *rollout.Spec) bool { return unset(&s.Strategy.MaxUnavailable) },

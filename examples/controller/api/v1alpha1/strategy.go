@@ -7,9 +7,8 @@ import (
 
 // UpdateStrategy is rollout.Strategy.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.canary) || self.type != 'OnDelete'",message="a canary needs type
-// RollingUpdate" +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.method == 'Recreate' ||
-// string(self.maxSurge) in ['0', '0%']",message="maxSurge needs method Recreate"
+// +kubebuilder:validation:XValidation:rule="!has(self.canary) || self.type != 'OnDelete'",message="a canary needs type RollingUpdate"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.method == 'Recreate' || string(self.maxSurge) in ['0', '0%']",message="maxSurge needs method Recreate"
 type UpdateStrategy struct {
 	// Type is RollingUpdate, or OnDelete: pods are replaced when somebody deletes them.
 	//
@@ -71,8 +70,7 @@ type InPlace struct {
 
 // Canary is canary.Options.
 //
-// +kubebuilder:validation:XValidation:rule="self.validationMode != 'manual' || (!has(self.duration) &&
-// !has(self.noRestartsDuration))",message="validationMode manual has no duration: the command validate promotes"
+// +kubebuilder:validation:XValidation:rule="self.validationMode != 'manual' || (!has(self.duration) && !has(self.noRestartsDuration))",message="validationMode manual has no duration: the command validate promotes"
 type Canary struct {
 	// Replicas is the number of canary nodes. Default: 1.
 	Replicas *intstr.IntOrString `json:"replicas,omitempty"`
@@ -226,9 +224,9 @@ type SlowStart struct {
 
 // Duration is written as in Go: 90s, 10m, 1h30m.
 //
-// +kubebuilder:validation:Type=string +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration such as 90s, 10m or
-// 1h30m"
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration such as 90s, 10m or 1h30m"
 type Duration struct {
 	metav1.Duration `json:",inline"`
 }
