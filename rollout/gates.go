@@ -127,7 +127,7 @@ var gates = [...]gate{
 		},
 	},
 	{
-		name: "stage, soak, approval (T8)", opens: "parts, clock, user", reason: ReasonGated,
+		name: "stage, soak, approval (T8)", opens: "part before, clock, user", reason: ReasonGated,
 		stops: beginUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.rules.Stages.Len() > 0 },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
@@ -136,7 +136,7 @@ var gates = [...]gate{
 		},
 	},
 	{
-		name: "too many failures (F3)", opens: "user, parts", reason: ReasonGated,
+		name: "too many failures (F3)", opens: "nodes, user", reason: ReasonGated,
 		stops: beginUpdate | continueLeaving | showGoal | pullImages,
 		has:   func(p *Planner) bool { return p.failures != nil },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
