@@ -114,7 +114,7 @@ var removals = []removal{
 	},
 	{
 		what: "the memory of the cache is taken", file: "reconcile.go",
-		old:  "if s.memory == nil {",
+		old:  "if !s.resumed {",
 		new:  "if true {",
 		test: "TestBackOffWithALateCache",
 	},
@@ -174,8 +174,8 @@ var removals = []removal{
 	},
 	{
 		what: "a name that is taken is asked for again", file: "execute.go",
-		old:  "	e.memory = &collided\n",
-		new:  "	_ = collided\n",
+		old:  "	e.carry.Memory = e.carry.Memory.Collided()\n",
+		new:  "	_ = e.carry.Memory.Collided()\n",
 		test: "TestRevisionNameIsTaken",
 	},
 	{
@@ -270,8 +270,8 @@ var removals = []removal{
 	},
 	{
 		what: "the memory in the status is not read", file: "reconcile.go",
-		old:  "s.memory = &stored",
-		new:  "s.memory, _ = new(rollout.Memory), stored",
+		old:  "s.carry.Memory, s.resumed = stored, true",
+		new:  "_, s.resumed = stored, true",
 		test: "TestStages/Recreate",
 	},
 	{

@@ -70,7 +70,7 @@ func TestStages(t *testing.T) {
 				t.Errorf("%s %s, %d updated, want Paused ApprovalNeeded and the two of ring 0", s.State, s.Reason,
 					s.UpdatedNumberScheduled)
 			}
-			w.showsWhatWaits("stage ring-1 needs an approval for this revision")
+			w.showsWhatWaits("stage ring-1 comes first, and needs an approval for this revision")
 
 			// What is lost comes back as it was, and what joins gets the base.
 			w.loses(w.node(2), w.node(7))
