@@ -76,16 +76,14 @@ func (r *run) tryUpdate(i int32) {
 // long that lasts.
 func (r *run) turnAway(i int32, stop stop) {
 	outdated := &r.pods[r.nodes[i].outdatedPod]
-	_, _, until := stop.by.shut(r, i)
 	switch reason := stop.by.reason; {
 	case reason == ReasonHeld:
 		r.holdBack(i, stop.limit)
 		return
 	case stop.limit == LimitNone:
 		r.note(i, VerbWait, reason, nil)
-	case until.IsZero():
-		r.noteWait(i, reason, outdated, stop.limit)
 	default:
+		_, _, until := stop.by.shut(r, i)
 		r.waitUntil(i, outdated, reason, stop.limit, until)
 	}
 	r.continuePod(i, r.nodes[i].outdatedPod)

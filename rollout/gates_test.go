@@ -2,12 +2,16 @@ package rollout_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/daemonplan/daemonplan/internal/doctable"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
 
@@ -62,5 +66,40 @@ func TestGateWithAnInstant(t *testing.T) {
 	d := plan.Decisions[1]
 	if d.Reason != rollout.ReasonGated || d.Limit != rollout.LimitDraining || !d.Until.Equal(opens) || !plan.NextWake.Equal(opens) {
 		t.Errorf("%s until %v, and the plan wakes at %v: right is %v", plan.Explain("n7"), d.Until, plan.NextWake, opens)
+	}
+}
+
+// TestWhatIsHeldIsNotComparedInPlace: a decision says what is in the way of an update in place where the node's turn may come, and
+// not where the spec holds the node (I3, T2, T8).
+func TestWhatIsHeldIsNotComparedInPlace(t *testing.T) {
+	for _, row := range []struct {
+		name, why string
+		options   []kit.SpecOption
+		says      bool
+	}{
+		{"partition", "T2: the spec says where it stays", []kit.SpecOption{kit.Partition("2")}, false},
+		{"stage", "T8: its turn comes", []kit.SpecOption{kit.Stages(ring("0"))}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLab(append(row.options, kit.InPlaceIfPossible())...)
+			plan := l.add(on("a", oldPod()).with(kit.Label("ring", "0")), on("b", oldPod())).plan(t)
+			d := plan.Decisions[1]
+			if d.Limit == rollout.LimitNone || (d.Obstruction != 0) != row.says {
+				t.Errorf("%s (%v, %v): %s", row.why, d.Limit, d.Obstruction, plan.Explain("b"))
+			}
+		})
+	}
+}
+
+// TestGivenUpWithNothingToGoBackTo: a revision that was given up comes to no further node, also where the history has no other (C6, F3).
+func TestGivenUpWithNothingToGoBackTo(t *testing.T) {
+	l := newLab(failures("", "", rollback)).add(on("a", newPod()), on("b", oldPod()))
+	givenUp(l)
+	l.snapshot.Revisions = slices.DeleteFunc(l.snapshot.Revisions, func(r *appsv1.ControllerRevision) bool {
+		return history.HashOf(r) != l.update
+	})
+	plan := l.plan(t)
+	if d := plan.Decisions[1]; !plan.Empty() || d.Reason != rollout.ReasonHeld || d.Limit != rollout.LimitCanary {
+		t.Errorf("%s; the plan does %q", plan.Explain("b"), acts(plan))
 	}
 }

@@ -186,7 +186,7 @@ func (r *run) noRoom(i int32) Limit {
 // does not alone keep its node up.
 func (r *run) needsRoom(i int32, p *pod) bool {
 	n := &r.nodes[i]
-	if !p.isPrepared() || p.traits.hasAny(finished) || !r.reliesOnPrepared(i) {
+	if !p.isPrepared() || !r.reliesOnPrepared(i) {
 		return false
 	}
 	for j := n.first; j < n.end; j++ {

@@ -60,7 +60,8 @@ func refusal(limit Limit) Reason {
 	}
 }
 
-// waitUntil records a wait that the clock ends. Of several on one node the decision shows the end that comes first.
+// waitUntil records a wait that the clock ends; zero: it does not. Of several on one node the decision shows the end that comes
+// first.
 func (r *run) waitUntil(i int32, p *pod, reason Reason, limit Limit, until time.Time) {
 	d := r.decision(i)
 	r.noteWait(i, reason, p, limit)
