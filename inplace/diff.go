@@ -63,7 +63,7 @@ func (d *differ) metadata() {
 // restarts records an obstacle for each change that asks for a restart.
 func (d *differ) restarts(path string, changes []MetadataChange) {
 	for _, change := range changes {
-		if d.update.options.AsksForRestart(change.Key) {
+		if d.update.options.asksForRestart(change.Key) {
 			d.obstacle(RestartAsked, elementPath(path, change.Key), "")
 		}
 	}

@@ -43,8 +43,8 @@ type Options struct {
 	GracePeriodSeconds int32
 }
 
-// AsksForRestart reports whether a change of that label or annotation of the template asks for a restart.
-func (o Options) AsksForRestart(key string) bool {
+// asksForRestart reports whether a change of that label or annotation of the template asks for a restart.
+func (o Options) asksForRestart(key string) bool {
 	return key == RestartedAt || slices.ContainsFunc(o.RestartKeys, func(named string) bool {
 		return key == named || strings.HasSuffix(named, "/") && strings.HasPrefix(key, named)
 	})

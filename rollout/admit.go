@@ -44,9 +44,10 @@ func (r *run) tryUpdate(i int32) {
 		return
 	}
 	stop := r.stopsUpdate(i, beginUpdate)
-	found := r.findInPlace(i)
+	var found inPlace
 	if stop.by == nil || stop.by.reason == ReasonGated || stop.limit == LimitInPlaceOnly {
-		r.noteInPlace(i, found) // what the spec holds is not asked whether it could be updated in place
+		found = r.findInPlace(i) // what the spec holds is not asked whether it could be updated in place
+		r.noteInPlace(i, found)
 	}
 	r.noteInPlace(i, stop.found)
 	if stop.by != nil {

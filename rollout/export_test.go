@@ -112,10 +112,10 @@ func LedgerTable() []string {
 	return rows
 }
 
-// WithGate returns a planner that has one more gate, before the last: nothing is begun on nodes whose name ends so until an instant.
+// WithGate returns a planner that has one more gate: nothing is begun on nodes whose name ends so until an instant.
 func WithGate(p *Planner, suffix string, until time.Time) *Planner {
 	other := *p
-	other.gates = slices.Insert(slices.Clone(p.gates), max(len(p.gates)-1, 0), gate{
+	other.gates = append(slices.Clone(p.gates), gate{
 		name: "suffix", opens: "clock", stops: beginUpdate, reason: ReasonGated, has: func(*Planner) bool { return true },
 		shut: func(r *run, i int32) (bool, Limit, time.Time) {
 			return strings.HasSuffix(r.nodes[i].Name, suffix), LimitDraining, until

@@ -37,7 +37,7 @@ func AssertValid(t TB, spec rollout.Spec, snapshot rollout.Snapshot, plan rollou
 //   - V17: no node is recreated or updated twice on the way.
 //
 // V16 to V18 are checked if nothing stops the set as a whole: it is neither paused nor frozen nor OnDelete, no canary is tried
-// first, and no stages or failures are in its promise, all of which may wait for a person.
+// first, and no stages or failures are in its policy, all of which may wait for a person.
 //
 // The snapshot is one of a controller, or made by builders; what is in flight in it is taken for done where the cluster goes
 // on from it. The planner is that of the spec, such as the Plan method of what [rollout.New] returns, or one with something

@@ -48,7 +48,7 @@
 //		rollouttest.NoPodRecreatedTwice(),
 //	)
 //
-// A [Promise] is a promise: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin],
+// A [Promise] is one of these: [NeverMoreThan] and [NeverFewerThan] of what a [Count] counts, [DoneWithin],
 // [EndsAtUpdateRevision], [NoPodRecreatedTwice], [NoPodDeletedOn], [CanaryBeforeAll], [EveryStep], [Eventually], and those that
 // you write. One that never saw what it is about fails. [KeepCases] keeps the step at which a promise broke, for kubectl
 // daemonplan plan --case.

@@ -7,7 +7,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// Promise is one about whole simulated runs, which [Simulate] holds a scenario to. Its value can be used for any number
+// Promise is what a test claims of whole simulated runs, and [Simulate] holds a scenario to. Its value can be used for any number
 // of runs.
 //
 // Besides those of this package ([NeverMoreThan], [DoneWithin] and so on), and those made of one condition ([EveryStep],

@@ -14,7 +14,7 @@ import (
 // Simulate runs a scenario with the real planner to its end and holds it to the promises. The test fails
 //   - at once if an argument of a promise makes no sense, if the scenario is refused, or if a plan breaks an invariant that
 //     [verify.Plan] checks;
-//   - for every promise whose promise is broken, with what was promised, at which step and instant it broke, what the
+//   - for every promise that is broken, with what it says, at which step and instant it broke, what the
 //     plan of that step says about the nodes concerned, and how to see that step again;
 //   - if nothing at all happened in the run: then no promise was put to the test;
 //   - if the run was cut off by its Limit: then nobody knows what would have come;

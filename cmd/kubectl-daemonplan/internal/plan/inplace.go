@@ -117,15 +117,15 @@ func (r *Result) reportInPlace(out io.Writer) {
 			fmt.Fprintf(out, "  %s\n", text.Printable(c.String()))
 		}
 		if !d.Restarts {
-			reportGoesOn(out, d.Changes)
+			reportNoRestart(out, d.Changes)
 		}
 	}
 	fmt.Fprintln(out)
 }
 
-// reportGoesOn says what an update in place that restarts nothing does not do, if annotations change: some of them stand for a
+// reportNoRestart says what an update in place that restarts nothing does not do, if annotations change: some of them stand for a
 // configuration that is read when a container starts.
-func reportGoesOn(out io.Writer, changes []change) {
+func reportNoRestart(out io.Writer, changes []change) {
 	var keys []string
 	for _, c := range changes {
 		if c.Kind == "annotation" {

@@ -141,7 +141,7 @@ func (r *Result) Diff(out io.Writer) error {
 		}
 		r.reportObstacles(out, group.hash, update)
 		if update != nil && update.InPlace() && !update.Restarts() {
-			reportGoesOn(out, inPlaceChanges(update))
+			reportNoRestart(out, inPlaceChanges(update))
 		}
 	}
 	return nil
