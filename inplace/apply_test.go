@@ -39,7 +39,7 @@ func apply(t fataler, pod *corev1.Pod, patches ...lifecycle.Patch) *corev1.Pod {
 // admit keeps of a patched pod what the subresource may change, and fails for what the API server refuses.
 func admit(t fataler, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
 	t.Helper()
-	if len(old.Spec.Containers) != len(new.Spec.Containers) {
+	if len(old.Spec.Containers) != len(new.Spec.Containers) || len(old.Spec.InitContainers) != len(new.Spec.InitContainers) {
 		t.Fatalf("patch %s changes the set of containers", patch.Data)
 	}
 	out := old.DeepCopy()
@@ -50,11 +50,23 @@ func admit(t fataler, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
 		for i := range out.Spec.Containers {
 			out.Spec.Containers[i].Resources = new.Spec.Containers[i].Resources
 		}
+		for i := range out.Spec.InitContainers {
+			out.Spec.InitContainers[i].Resources = new.Spec.InitContainers[i].Resources
+		}
 	case "":
 		out.Labels, out.Annotations = new.Labels, new.Annotations
 		for i := range out.Spec.Containers {
 			out.Spec.Containers[i].Image = new.Spec.Containers[i].Image
 		}
+		for i := range out.Spec.InitContainers {
+			out.Spec.InitContainers[i].Image = new.Spec.InitContainers[i].Image
+		}
+		for i, toleration := range old.Spec.Tolerations {
+			if i >= len(new.Spec.Tolerations) || new.Spec.Tolerations[i] != toleration {
+				t.Fatalf("patch %s takes a toleration away", patch.Data)
+			}
+		}
+		out.Spec.Tolerations = new.Spec.Tolerations
 	default:
 		t.Fatalf("patch of subresource %q", patch.Subresource)
 	}

@@ -21,6 +21,9 @@ type batch struct {
 	state    *UpdateState // to be written, brought up to date by send
 	work     work         // of this batch and the later ones, settled
 	metadata changedMetadata
+	// whole is what the pod as a whole is to have of cpu and memory, and does not have; tolerations are what is to be added.
+	whole       *corev1.ResourceRequirements
+	tolerations []corev1.Toleration
 	// unfinished are containers of earlier batches that are not done.
 	unfinished map[string]bool
 	// version of the pod that the next patch must find; empty: any. It is set while an earlier update is unfinished, whose
@@ -33,6 +36,9 @@ type batch struct {
 // Unfinished containers of a higher priority keep those of lower ones waiting.
 func (b *batch) choose() []string {
 	chosen := map[string]bool{}
+	for i := range b.pod.Spec.InitContainers {
+		chosen[b.pod.Spec.InitContainers[i].Name] = true // they have no launch priority: the pod waited for them before any of these
+	}
 	highest := 0
 	var withHighest []string
 	for i := range b.pod.Spec.Containers {
@@ -88,20 +94,27 @@ func sharesKey(a, b map[string]string) bool {
 // must not claim what the spec does not contain (V9).
 func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error) {
 	names := b.choose()
-	var resized, images []bodyContainer
-	for i := range b.pod.Spec.Containers {
-		name := b.pod.Spec.Containers[i].Name
-		c := b.work[name]
-		if c == nil || !slices.Contains(names, name) {
-			continue
+	resized, changed := bodySpec{Resources: b.whole}, bodySpec{}
+	for _, containers := range [][]corev1.Container{b.pod.Spec.InitContainers, b.pod.Spec.Containers} {
+		for i := range containers {
+			name := containers[i].Name
+			c := b.work[name]
+			if c == nil || !slices.Contains(names, name) {
+				continue
+			}
+			init := initContainerIn(&b.pod.Spec, name) != nil
+			if c.resizes() {
+				resources := c.resources()
+				resized.add(bodyContainer{Name: name, Resources: &resources}, init)
+			}
+			if c.image != "" {
+				changed.add(bodyContainer{Name: name, Image: c.image}, init)
+			}
 		}
-		if c.resizes() {
-			resources := c.resources()
-			resized = append(resized, bodyContainer{Name: name, Resources: &resources})
-		}
-		if c.image != "" {
-			images = append(images, bodyContainer{Name: name, Image: c.image})
-		}
+	}
+	if lacking := missing(b.tolerations, b.pod.Spec.Tolerations); len(lacking) > 0 {
+		// The list is replaced as a whole, and nothing may be taken from it.
+		changed.Tolerations = slices.Concat(b.pod.Spec.Tolerations, lacking)
 	}
 	b.record(names)
 	labels, annotations, err := b.written(names, revision, caller)
@@ -109,8 +122,8 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 		return nil, err
 	}
 	var patches []lifecycle.Patch
-	if resized != nil {
-		p, err := patch("resize", body{Metadata: b.metadataOfNext(), Spec: &bodySpec{Containers: resized}})
+	if !resized.isEmpty() {
+		p, err := patch("resize", body{Metadata: b.metadataOfNext(), Spec: &resized})
 		if err != nil {
 			return nil, err
 		}
@@ -118,8 +131,8 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 	}
 	spec := body{Metadata: b.metadataOfNext()}
 	spec.Metadata.Labels, spec.Metadata.Annotations = labels, annotations
-	if images != nil {
-		spec.Spec = &bodySpec{Containers: images}
+	if !changed.isEmpty() {
+		spec.Spec = &changed
 	}
 	p, err := patch("", spec)
 	if err != nil {
@@ -142,11 +155,18 @@ func (b *batch) record(names []string) {
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = nil, nil, nil
 	s.PreCheckBeforeNext = nil
 	for _, name := range names {
-		b.recordContainer(name, at)
+		if !hasEnded(b.pod, name) {
+			b.recordContainer(name, at)
+		}
 	}
+	if b.whole != nil {
+		put(&s.Records, "", Record{Timestamp: at, Resized: true})
+	}
+	// Kruise knows nothing of init containers, and would wait for them for ever.
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return initContainerIn(&b.pod.Spec, name) != nil })
 	later := false
 	for name, c := range b.work {
-		if slices.Contains(names, name) {
+		if slices.Contains(names, name) || initContainerIn(&b.pod.Spec, name) != nil {
 			continue
 		}
 		later = true
@@ -165,6 +185,7 @@ func (b *batch) record(names []string) {
 		for _, name := range names {
 			put(&required, name, true)
 		}
+		maps.DeleteFunc(required, func(name string, _ bool) bool { return name == "" || initContainerIn(&b.pod.Spec, name) != nil })
 		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sortedKeys(required)}
 	}
 	if len(names) > 0 {
@@ -186,17 +207,21 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 		}
 	}
 	same := b.state.stillRuns(name, status) // asked before its last status is replaced
-	if !same {
+	unfinished, ok := b.state.last(name)
+	if ok = ok && same; ok {
+		b.setLast(&record, name, unfinished)
+	} else {
 		delete(b.state.LastContainerStatuses, name)
 	}
+	unknown := ok && before.Image == "" // it runs what it ran before an update that did not say what that was
 	same = same && known
 	if c.image != "" {
 		last := ContainerStatus{}
 		if status != nil {
 			last.ImageID = status.ImageID
 		}
-		put(&b.state.LastContainerStatuses, name, last)
-		if ran {
+		b.setLast(&record, name, last)
+		if ran && !unknown {
 			record.Image = containerOf(b.pod, name).Image
 		}
 	}
@@ -216,6 +241,15 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 		overlay(&record.Metadata.Annotations, before.Metadata.Annotations)
 	}
 	put(&b.state.Records, name, record)
+}
+
+// setLast notes what a container reported before its image changed: where Kruise looks for it, or, of a sidecar, in its record.
+func (b *batch) setLast(record *Record, name string, last ContainerStatus) {
+	if initContainerIn(&b.pod.Spec, name) != nil {
+		record.Last = &last
+	} else {
+		put(&b.state.LastContainerStatuses, name, last)
+	}
 }
 
 // present returns the values that a pod has under the keys of wanted. A missing one is empty, as an environment variable has it.

@@ -88,9 +88,9 @@ func (w UpdateWait) String() string {
 // Completed returns whether the in-place update of pod is complete (I5), and if not, all that it waits for. A pod that was never
 // updated in place, or is nil, is done. If an annotation of the update cannot be read, the pod is not done.
 //
-// A container whose image changed is done when it reports another image ID. The new name may also stand for the same image:
-// then it is done when it reports the wanted image under whatever spelling, has started since, or ran that image already. A
-// container whose environment reads changed metadata is done when it has started since. A resized one is done when its status
+// A container whose image changed is done when it reports another image ID or has started since, or when it is back at the
+// image that it was made from: a kubelet restarts a container for every change of the text, even if that names the same image. Of
+// an update of Kruise, it is done when it reports the wanted image under whatever spelling. A container whose environment reads changed metadata is done when it has started since. A resized one is done when its status
 // has the resources of its spec, or, if the kubelet reports none, when it has started since.
 //
 // Completed decodes the state annotation. [Unfinished] is a cheap test that is false for most pods of a fleet.
@@ -129,6 +129,9 @@ func progressOf(pod *corev1.Pod) (progress, error) {
 	if p.grace, err = graceOf(pod); err != nil {
 		return progress{}, err
 	}
+	if p.grace != nil {
+		p.grace.work.trim(pod)
+	}
 	if p.state == nil {
 		if p.grace != nil {
 			return progress{}, fmt.Errorf("%w grace period: no state beside it", ErrUnreadable)
@@ -136,6 +139,7 @@ func progressOf(pod *corev1.Pod) (progress, error) {
 		return p, nil
 	}
 	p.next = p.state.next()
+	p.next.trim(pod)
 	for name := range p.next {
 		if containerOf(pod, name) == nil {
 			delete(p.next, name)
@@ -200,8 +204,11 @@ func (s *UpdateState) foreign() bool {
 
 // waitsFor appends what is waited for in one container.
 func (s *UpdateState) waitsFor(waits []UpdateWait, pod *corev1.Pod, name string) []UpdateWait {
+	if name == "" {
+		return append(waits, wholeWaits(pod)...)
+	}
 	container, status := containerOf(pod, name), statusOf(pod, name)
-	_, image := s.LastContainerStatuses[name]
+	_, image := s.last(name)
 	env, resized := s.readsChange(pod, name), s.resizes(name)
 	if container == nil || status == nil {
 		if image || env || resized {
@@ -211,9 +218,10 @@ func (s *UpdateState) waitsFor(waits []UpdateWait, pod *corev1.Pod, name string)
 	}
 	record := s.Records[name]
 	same := s.stillRuns(name, status)
-	// A container that is back at the image it was made from needs no restart.
-	wanted := status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID) ||
-		record.Image != "" && record.Image == container.Image
+	// A container that is back at the image it was made from needs no restart. A kubelet restarts one for every other text, even if
+	// that names the same image. Where it is not known what the container was made from, its image has to do.
+	wanted := record.Image != "" && record.Image == container.Image ||
+		record.Image == "" && status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID)
 	if image && same && !wanted {
 		waits = append(waits, UpdateWait{Container: name, Code: ImageUnchanged})
 	}
@@ -235,8 +243,8 @@ func (s *UpdateState) stillRuns(name string, status *corev1.ContainerStatus) boo
 	}
 	// An empty ID is that of a container that does not run: the image is not there yet. If none ran before the update
 	// either, the first to run may be one that was on its way when the update came, with the image of before.
-	last := s.LastContainerStatuses[name].ImageID
-	if last != "" && status.ImageID != "" && status.ImageID != last {
+	last, _ := s.last(name)
+	if last.ImageID != "" && status.ImageID != "" && status.ImageID != last.ImageID {
 		return false
 	}
 	record := s.Records[name]
@@ -313,6 +321,11 @@ func resizeWait(pod *corev1.Pod, container *corev1.Container, status *corev1.Con
 	default:
 		code = ResourcesUnreported
 	}
+	return refusedResize(pod, code)
+}
+
+// refusedResize returns why a kubelet does not resize a pod, as its condition has it; code if it does not say.
+func refusedResize(pod *corev1.Pod, code WaitCode) WaitCode {
 	for i := range pod.Status.Conditions {
 		condition := &pod.Status.Conditions[i]
 		if condition.Type != corev1.PodResizePending || condition.Status != corev1.ConditionTrue {
@@ -326,6 +339,17 @@ func resizeWait(pod *corev1.Pod, container *corev1.Container, status *corev1.Con
 		}
 	}
 	return code
+}
+
+// wholeWaits returns what the pod as a whole waits for after a resize. A kubelet that does not report its resources is not waited
+// for: then those of the containers are all that can be seen.
+func wholeWaits(pod *corev1.Pod) []UpdateWait {
+	has := pod.Status.Resources
+	if pod.Spec.Resources == nil || has == nil ||
+		hasResources(pod.Spec.Resources.Limits, has.Limits) && hasResources(pod.Spec.Resources.Requests, has.Requests) {
+		return nil
+	}
+	return []UpdateWait{{Code: refusedResize(pod, ResourcesDiffer)}}
 }
 
 // reportsResources reports whether the kubelet of pod can be seen to report resources, or has nothing to report on.

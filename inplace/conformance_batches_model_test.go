@@ -46,7 +46,7 @@ var batchesPeer = peer[batchesCase]{
 		},
 		noSuchResize: {
 			id: "no-such-resize", rule: "I2", uncalculated: true, unrecorded: true,
-			why: "given a resize of what the pod lacks, or to another QoS class, Kruise sends it",
+			why: "given a resize of what the pod lacks while containers are updated in turn, or to another QoS class, Kruise sends it",
 		},
 		patchOfRead: {
 			id: "patch-of-read", rule: "I5", uncalculated: true, unrecorded: true,
@@ -336,16 +336,24 @@ func (b *modelBatches) refused() bool {
 		return false
 	}
 	before, after := corev1.PodTemplateSpec{}, corev1.PodTemplateSpec{}
+	inTurn := slices.ContainsFunc(b.pod.Spec.Containers, func(c corev1.Container) bool { _, ok := b.priority(c); return ok })
 	for _, container := range b.pod.Spec.Containers {
 		before.Spec.Containers = append(before.Spec.Containers, container)
 		amounts := b.resources[container.Name]
-		for name := range amounts.Limits {
-			if _, ok := container.Resources.Limits[name]; !ok {
+		for name, amount := range amounts.Limits {
+			if _, ok := container.Resources.Limits[name]; ok {
+				continue
+			}
+			if inTurn {
 				return true
+			}
+			if _, ok := container.Resources.Requests[name]; !ok { // the request follows, as in a pod that is new
+				amounts.Requests = withAmounts(amounts.Requests, corev1.ResourceList{name: amount})
+				b.resources[container.Name] = amounts
 			}
 		}
 		for name := range amounts.Requests {
-			if _, ok := container.Resources.Requests[name]; !ok {
+			if _, ok := container.Resources.Requests[name]; !ok && inTurn {
 				return true
 			}
 		}

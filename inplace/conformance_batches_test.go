@@ -120,17 +120,20 @@ func playBatches(t testing.TB, c *batchesCase) any {
 
 // run does what a kubelet does when it brings containers to their spec.
 func run(pod *corev1.Pod, containers []string, at time.Time) {
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		j := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == container.Name })
+	for _, container := range serving(pod) {
+		statuses := &pod.Status.ContainerStatuses
+		if container.RestartPolicy != nil {
+			statuses = &pod.Status.InitContainerStatuses
+		}
+		j := slices.IndexFunc(*statuses, func(s corev1.ContainerStatus) bool { return s.Name == container.Name })
 		if j < 0 {
-			j = len(pod.Status.ContainerStatuses)
-			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name, ImageID: "old-" + container.Name})
+			j = len(*statuses)
+			*statuses = append(*statuses, corev1.ContainerStatus{Name: container.Name, ImageID: "old-" + container.Name})
 		}
 		if !slices.Contains(containers, container.Name) {
 			continue
 		}
-		status := &pod.Status.ContainerStatuses[j]
+		status := &(*statuses)[j]
 		status.Image, status.ImageID, status.Ready = container.Image, "id-of-"+container.Image, true
 		status.Resources = container.Resources.DeepCopy()
 		if status.ContainerID != "" {

@@ -26,6 +26,9 @@ const (
 	envOfResource
 	otherMetadata
 	qosClassFixed
+	tolerationsAdded
+	resourcesAdded
+	pullPolicyFollows
 )
 
 var calculatePeer = peer[calculateCase]{
@@ -66,6 +69,18 @@ var calculatePeer = peer[calculateCase]{
 		qosClassFixed: {
 			id: "qos-class", rule: "I2",
 			why: "Kruise takes requests that are not given for none when it looks whether a resize changes the QoS class; the API server for the limits",
+		},
+		tolerationsAdded: {
+			id: "tolerations-added", rule: "I2",
+			why: "Kruise makes new pods for one more toleration; here running pods are given it, because nothing restarts",
+		},
+		resourcesAdded: {
+			id: "resources-added", rule: "I2",
+			why: "Kruise makes new pods for a request or limit that is new; here it is resized, but for containers that are updated in turn",
+		},
+		pullPolicyFollows: {
+			id: "pull-policy", rule: "I2", unrecorded: true,
+			why: "Kruise goes to the tag latest in place, and the pod keeps the pull policy that the API server gave it; here that is an obstacle",
 		},
 	},
 	recorded: func(c *calculateCase) any { return normalOutcome(c.Expect) },
@@ -163,8 +178,22 @@ func (c *calculateCase) model(on rules) calculateOutcome {
 		}
 		if path[0] == "metadata" {
 			metadata = append(metadata, operation{step.kind, path, step.value})
+		} else if on.has(tolerationsAdded) && len(path) > 1 && path[1] == "tolerations" {
+			for _, toleration := range old.Spec.Tolerations {
+				if !slices.ContainsFunc(new.Spec.Tolerations, func(other corev1.Toleration) bool { return reflect.DeepEqual(toleration, other) }) {
+					return calculateOutcome{}
+				}
+			}
+		} else if on.has(resourcesAdded) && c.addsResources(step.kind, path, old, new, &out) {
+			continue
 		} else if !c.modelSpec(step.kind, path, step.value, old, &out) {
 			return calculateOutcome{}
+		} else if on.has(pullPolicyFollows) && len(path) == 4 && path[3] == "image" {
+			i, _ := strconv.Atoi(path[2])
+			before, after := old.Spec.Containers[i], new.Spec.Containers[i]
+			if before.ImagePullPolicy == "" && isLatest(before.Image) != isLatest(after.Image) {
+				return calculateOutcome{}
+			}
 		}
 	}
 	resizes := len(out.ContainerResources) > 0
@@ -178,6 +207,46 @@ func (c *calculateCase) model(on rules) calculateOutcome {
 	}
 	out.VerticalUpdateOnly = resizes && len(out.ContainerImages) == 0 && !out.UpdateEnvFromMetadata
 	return out
+}
+
+// isLatest reports whether an image without a digest is named by the tag latest or by none.
+func isLatest(image string) bool {
+	last := image[strings.LastIndex(image, "/")+1:]
+	return !strings.Contains(last, ":") || strings.HasSuffix(last, ":latest")
+}
+
+// addsResources takes a step that adds cpu or memory to the resources of a container, and reports whether it is one that can be
+// taken in place. It may add a list of them.
+func (c *calculateCase) addsResources(kind string, path []string, old, new corev1.PodTemplateSpec, out *calculateOutcome) bool {
+	if kind != "add" || len(path) < 5 || path[1] != "containers" || path[3] != "resources" || !c.Input.FeatureGates.InPlaceWorkloadVerticalScaling ||
+		slices.ContainsFunc(new.Spec.Containers, func(c corev1.Container) bool { _, ok := launchPriority(c); return ok }) {
+		return false
+	}
+	i, err := strconv.Atoi(path[2])
+	if err != nil {
+		return false
+	}
+	before, after := old.Spec.Containers[i].Resources, new.Spec.Containers[i].Resources
+	resources := out.ContainerResources[new.Spec.Containers[i].Name]
+	for _, lists := range []struct {
+		before, after corev1.ResourceList
+		out           *corev1.ResourceList
+	}{{before.Limits, after.Limits, &resources.Limits}, {before.Requests, after.Requests, &resources.Requests}} {
+		for name, amount := range lists.after {
+			if _, had := lists.before[name]; had {
+				continue
+			}
+			if name != "cpu" && name != "memory" {
+				return false
+			}
+			if *lists.out == nil {
+				*lists.out = corev1.ResourceList{}
+			}
+			(*lists.out)[name] = amount
+		}
+	}
+	out.ContainerResources[new.Spec.Containers[i].Name] = resources
+	return true
 }
 
 // modelSpec takes a step of the spec, and reports whether it can be taken in place.

@@ -5,14 +5,18 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
 )
 
 // Compare compares two templates. The result has what changes, and the obstacles that keep a running pod of the old template from
-// taking the change in place (I2). Templates that are semantically equal give an update without changes, which is in place. A
-// nil template is an obstacle. The result is never nil.
+// taking the change in place (I2). Templates that are semantically equal give an update without changes, which is in place, if no
+// environment variable reads the label of the revision. A nil template is an obstacle. The result is never nil.
 //
 // It is meant to be called once per pair of revisions, not once per pod.
 func Compare(old, new *corev1.PodTemplateSpec, options Options) *Update {
@@ -24,7 +28,9 @@ func Compare(old, new *corev1.PodTemplateSpec, options Options) *Update {
 	d := differ{update: u, old: old, new: new}
 	d.metadata()
 	d.spec()
+	d.initContainers()
 	d.containers()
+	d.resources("spec.resources", "", resourcesOf(old), resourcesOf(new))
 	d.env()
 	d.resourcesAsAWhole()
 	u.Obstacles = sortObstacles(d.obstacles)
@@ -55,6 +61,7 @@ func (d *differ) metadata() {
 	d.update.Annotations = metadataChanges(d.old.Annotations, d.new.Annotations)
 	d.restarts("metadata.labels", d.update.Labels)
 	d.restarts("metadata.annotations", d.update.Annotations)
+	d.fixedAnnotations()
 	old, new := d.old.ObjectMeta, d.new.ObjectMeta
 	old.Labels, old.Annotations, new.Labels, new.Annotations = nil, nil, nil, nil
 	d.compare(Immutable, "metadata", old, new)
@@ -65,6 +72,16 @@ func (d *differ) restarts(path string, changes []MetadataChange) {
 	for _, change := range changes {
 		if d.update.options.asksForRestart(change.Key) {
 			d.obstacle(RestartAsked, elementPath(path, change.Key), "")
+		}
+	}
+}
+
+// fixedAnnotations records an obstacle for each annotation that the API server does not let change in a running pod.
+func (d *differ) fixedAnnotations() {
+	for _, change := range d.update.Annotations {
+		appArmor := strings.HasPrefix(change.Key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix)
+		if appArmor || change.Key == corev1.MirrorPodAnnotationKey {
+			d.obstacle(Immutable, elementPath("metadata.annotations", change.Key), "")
 		}
 	}
 }
@@ -88,12 +105,116 @@ func metadataChanges(old, new map[string]string) []MetadataChange {
 	return changes
 }
 
-// spec compares what is not in the containers.
+// spec compares what is not in the containers, and no resource.
 func (d *differ) spec() {
 	old, new := d.old.Spec, d.new.Spec
-	d.compare(InitContainer, "spec.initContainers", old.InitContainers, new.InitContainers)
+	if d.tolerations() {
+		old.Tolerations, new.Tolerations = nil, nil
+	}
+	old.Resources, new.Resources = withoutSizes(old.Resources), withoutSizes(new.Resources)
 	old.Containers, old.InitContainers, new.Containers, new.InitContainers = nil, nil, nil, nil
 	d.compare(Immutable, "spec", old, new)
+}
+
+// resourcesOf returns the resources of the pod as a whole.
+func resourcesOf(template *corev1.PodTemplateSpec) corev1.ResourceRequirements {
+	if template.Spec.Resources == nil {
+		return corev1.ResourceRequirements{}
+	}
+	return *template.Spec.Resources
+}
+
+// withoutSizes returns what is left of resources without requests and limits; nil if there is nothing.
+func withoutSizes(resources *corev1.ResourceRequirements) *corev1.ResourceRequirements {
+	if resources == nil || len(resources.Claims) == 0 {
+		return nil
+	}
+	return &corev1.ResourceRequirements{Claims: resources.Claims}
+}
+
+// tolerations finds those that are added. It reports whether that is all that becomes of the tolerations: the API server allows
+// nothing else in a running pod but other seconds.
+func (d *differ) tolerations() bool {
+	if !tolerateAll(d.new.Spec.Tolerations, d.old.Spec.Tolerations) {
+		return false
+	}
+	d.update.Tolerations = missing(d.new.Spec.Tolerations, d.old.Spec.Tolerations)
+	if len(d.update.Tolerations) > 0 && !allowed(d.update.options.Tolerations) {
+		d.obstacle(TolerationsDisabled, "spec.tolerations", "")
+	}
+	return true
+}
+
+// tolerateAll reports whether a list has each of the tolerations.
+func tolerateAll(list, tolerations []corev1.Toleration) bool {
+	return len(missing(tolerations, list)) == 0
+}
+
+// missing returns the tolerations that a list lacks, each once.
+func missing(tolerations, list []corev1.Toleration) []corev1.Toleration {
+	var lacking []corev1.Toleration
+	for i := range tolerations {
+		same := func(other corev1.Toleration) bool {
+			return apiequality.Semantic.DeepEqual(plain(tolerations[i]), plain(other))
+		}
+		if !slices.ContainsFunc(list, same) && !slices.ContainsFunc(lacking, same) {
+			lacking = append(lacking, *tolerations[i].DeepCopy())
+		}
+	}
+	return lacking
+}
+
+// plain returns a toleration with the operator written out that is meant by none.
+func plain(toleration corev1.Toleration) corev1.Toleration {
+	if toleration.Operator == "" {
+		toleration.Operator = corev1.TolerationOpEqual
+	}
+	return toleration
+}
+
+// initContainers compares those that run before the others: native sidecars, which go on beside them, and those that have ended.
+func (d *differ) initContainers() {
+	const path = "spec.initContainers"
+	old, new := d.old.Spec.InitContainers, d.new.Spec.InitContainers
+	before, after := namesOf(reflect.ValueOf(old)), namesOf(reflect.ValueOf(new))
+	if before == nil || !slices.Equal(before, after) {
+		d.compare(InitContainer, path, old, new)
+		return
+	}
+	for i, name := range before {
+		d.initContainer(elementPath(path, name), old[i], new[i])
+	}
+}
+
+// initContainer compares two init containers of one name. A sidecar can change its image. The resources of one that has ended are
+// only counted, and the API server takes no change of them if their resize policy says that it restarts the container.
+func (d *differ) initContainer(path string, old, new corev1.Container) {
+	if isSidecar(&old) && isSidecar(&new) {
+		d.image(path, &old, &new)
+		d.pullPolicy(path, &old, &new)
+		if old.Image != new.Image && !allowed(d.update.options.Sidecars) {
+			d.obstacle(SidecarDisabled, path+".image", "")
+		}
+		old.Image, new.Image = "", ""
+	}
+	if !isSidecar(&new) && restartsWhenResized(&new) {
+		d.compare(InitContainer, path, old, new)
+		return
+	}
+	d.resources(path+".resources", old.Name, old.Resources, new.Resources)
+	old.Resources.Limits, old.Resources.Requests, new.Resources.Limits, new.Resources.Requests = nil, nil, nil, nil
+	d.compare(InitContainer, path, old, new)
+}
+
+// isSidecar reports whether an init container is a native sidecar.
+func isSidecar(container *corev1.Container) bool {
+	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+func restartsWhenResized(container *corev1.Container) bool {
+	return slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == corev1.RestartContainer
+	})
 }
 
 func (d *differ) containers() {
@@ -125,20 +246,54 @@ func (d *differ) containers() {
 
 // container compares two containers of one name.
 func (d *differ) container(path string, old, new corev1.Container) {
-	if old.Image != new.Image {
-		d.update.Images = append(d.update.Images, ImageChange{Container: old.Name, Old: old.Image, New: new.Image})
-		if old.Image == "" || new.Image == "" {
-			d.obstacle(ImageMissing, path+".image", "")
-		}
-	}
-	d.resources(path+".resources.limits", true, old.Name, old.Resources.Limits, new.Resources.Limits)
-	d.resources(path+".resources.requests", false, old.Name, old.Resources.Requests, new.Resources.Requests)
+	d.image(path, &old, &new)
+	d.resources(path+".resources", old.Name, old.Resources, new.Resources)
+	d.pullPolicy(path, &old, &new)
 	old.Image, new.Image = "", ""
 	old.Resources.Limits, old.Resources.Requests, new.Resources.Limits, new.Resources.Requests = nil, nil, nil, nil
 	d.compare(Immutable, path, old, new)
 }
 
-func (d *differ) resources(path string, limit bool, container string, old, new corev1.ResourceList) {
+func (d *differ) image(path string, old, new *corev1.Container) {
+	if old.Image == new.Image {
+		return
+	}
+	d.update.Images = append(d.update.Images, ImageChange{Container: old.Name, Old: old.Image, New: new.Image})
+	if old.Image == "" || new.Image == "" {
+		d.obstacle(ImageMissing, path+".image", "")
+	}
+}
+
+// pullPolicy finds a policy that would have to change. The API server gives a pod one that the template leaves out by the tag of
+// the image, and a running pod keeps it: with IfNotPresent and the tag latest it would run the image that its node happens to have.
+// If both policies mean the same, they are made the same for what is compared next.
+func (d *differ) pullPolicy(path string, old, new *corev1.Container) {
+	switch before, after := pullPolicyOf(old), pullPolicyOf(new); {
+	case old.Image == "" || new.Image == "":
+	case before == after:
+		old.ImagePullPolicy, new.ImagePullPolicy = before, after
+	case old.ImagePullPolicy == new.ImagePullPolicy:
+		d.obstacle(Immutable, path+".imagePullPolicy", fmt.Sprintf("by the tag of the image %s becomes %s", before, after))
+	}
+}
+
+func pullPolicyOf(container *corev1.Container) corev1.PullPolicy {
+	switch {
+	case container.ImagePullPolicy != "" || container.Image == "":
+		return container.ImagePullPolicy
+	case pullsLatest(container.Image):
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}
+
+// resources compares the sizes of a container, or of the pod as a whole, which has no name.
+func (d *differ) resources(path, container string, old, new corev1.ResourceRequirements) {
+	d.resourceList(path+".limits", true, container, old.Limits, new.Limits)
+	d.resourceList(path+".requests", false, container, old.Requests, new.Requests)
+}
+
+func (d *differ) resourceList(path string, limit bool, container string, old, new corev1.ResourceList) {
 	for _, name := range resourceNames(old, new) {
 		before, had := old[name]
 		after, has := new[name]
@@ -148,16 +303,18 @@ func (d *differ) resources(path string, limit bool, container string, old, new c
 			continue
 		case !isResizable(name):
 			d.obstacle(ResourceFixed, at, "")
-		case !had:
-			d.obstacle(ResourceAdded, at, "")
 		case !has:
 			d.obstacle(ResourceRemoved, at, "")
 		default:
-			if !d.update.options.Resize {
+			switch {
+			case d.update.options.Resize:
+			case had:
 				d.obstacle(ResizeDisabled, at, "")
+			default:
+				d.obstacle(ResourceAdded, at, "")
 			}
 			d.update.Resources = append(d.update.Resources, ResourceChange{
-				Container: container, Limit: limit, Resource: name, Old: before.DeepCopy(), New: after.DeepCopy(),
+				Container: container, Limit: limit, Resource: name, Old: before.DeepCopy(), New: after.DeepCopy(), Added: !had,
 			})
 		}
 	}
@@ -192,6 +349,10 @@ func (d *differ) envOf(path string, container *corev1.Container, init bool) {
 		variable := &container.Env[i]
 		at := elementPath(path+".env", variable.Name)
 		if key, annotation, ok := metadataRead(variable); ok {
+			if isWrittenByUpdates(key) {
+				d.obstacle(UpdateInEnv, at, key)
+				continue
+			}
 			ref := EnvReference{Container: container.Name, Variable: variable.Name, Annotation: annotation, Key: key}
 			d.envFromMetadata(at, ref, init)
 		}
@@ -245,25 +406,68 @@ func (d *differ) envFromResource(at string, container *corev1.Container, ref *co
 }
 
 func (d *differ) requestFollows(change ResourceChange) bool {
-	for i := range d.new.Spec.Containers {
-		if container := &d.new.Spec.Containers[i]; container.Name == change.Container {
-			_, given := container.Resources.Requests[change.Resource]
-			return !given
-		}
+	container := containerIn(&d.new.Spec, change.Container)
+	if container == nil {
+		return false
+	}
+	_, given := container.Resources.Requests[change.Resource]
+	return !given
+}
+
+// isWrittenByUpdates reports whether the label or annotation is one that every update in place writes, whatever the templates say.
+// A container that reads it keeps what it was when it started.
+func isWrittenByUpdates(key string) bool {
+	switch key {
+	case appsv1.DefaultDaemonSetUniqueLabelKey, lifecycle.StateLabel, lifecycle.TimestampAnnotation, StateKey, GraceKey:
+		return true
 	}
 	return false
 }
 
 // resourcesAsAWhole checks what a resize means for the pod.
 func (d *differ) resourcesAsAWhole() {
+	if len(d.update.Resources) > 0 {
+		if os := d.new.Spec.OS; os != nil && os.Name == corev1.Windows {
+			d.obstacle(WindowsResize, "spec.os.name", "")
+		}
+		d.resizeInTurn()
+	}
 	if before, after := qosClass(&d.old.Spec), qosClass(&d.new.Spec); before != after {
 		d.obstacle(QOSClass, "spec", fmt.Sprintf("%s becomes %s", before, after))
 	}
 	if d.update.options.CgroupV1 && len(d.update.Images) > 0 {
 		for _, change := range d.update.Resources {
-			d.obstacle(ResizeWithImage, elementPath("spec.containers", change.Container)+".resources", "")
+			d.obstacle(ResizeWithImage, d.containerPath(change.Container)+".resources", "")
 		}
 	}
+}
+
+// resizeInTurn records an obstacle for what cannot be changed in containers that are updated one after the other.
+func (d *differ) resizeInTurn() {
+	if !slices.ContainsFunc(d.new.Spec.Containers, func(c corev1.Container) bool { _, ok := priority(&c); return ok }) {
+		return
+	}
+	if hasWhole(&d.new.Spec) {
+		d.obstacle(ResizeInTurn, "spec.resources", "")
+	}
+	for _, change := range d.update.Resources {
+		if change.Added {
+			d.obstacle(ResizeInTurn, d.containerPath(change.Container)+".resources", "")
+		}
+	}
+}
+
+// containerPath returns the path of a container in the templates, or that of the pod as a whole.
+func (d *differ) containerPath(name string) string {
+	if name == "" {
+		return "spec"
+	}
+	for i := range d.new.Spec.InitContainers {
+		if d.new.Spec.InitContainers[i].Name == name {
+			return elementPath("spec.initContainers", name)
+		}
+	}
+	return elementPath("spec.containers", name)
 }
 
 // compile prepares what all pods have in common.
@@ -273,7 +477,13 @@ func (d *differ) compile() {
 	for _, change := range u.Images {
 		u.work.setImage(change.Container, change.New)
 	}
+	if hasWhole(&d.new.Spec) && len(u.Resources) > 0 {
+		u.whole = d.new.Spec.Resources.DeepCopy()
+	}
 	for _, change := range u.Resources {
+		if change.Container == "" {
+			continue // what the whole gets is found for each pod, because it follows what others gave the pod's containers
+		}
 		c := u.work.of(change.Container)
 		c.resized = true
 		if !change.Limit {
@@ -281,8 +491,13 @@ func (d *differ) compile() {
 			continue
 		}
 		c.limits[change.Resource] = change.New
-		// The API server has set requests that the template does not give to the limits: they move together.
-		if d.requestFollows(change) {
+		// The API server has set requests that the template does not give to the limits: they move together. It gives a request
+		// to a limit that is new, too.
+		switch {
+		case !d.requestFollows(change):
+		case change.Added:
+			c.requests[change.Resource] = change.New
+		default:
 			c.implied[change.Resource] = change.New
 		}
 	}
@@ -297,11 +512,13 @@ func (d *differ) compile() {
 			delete(u.metadata.labels, ref.Key)
 		}
 	}
-	for i := range d.new.Spec.Containers {
-		container := &d.new.Spec.Containers[i]
-		if c := u.work[container.Name]; c != nil && c.resizeRestarts(container) {
+	for name, c := range u.work {
+		if container := containerIn(&d.new.Spec, name); container != nil && c.resizeRestarts(container) {
 			u.resizeRestarts = true
 		}
+	}
+	if u.InPlace() {
+		d.needs()
 	}
 }
 

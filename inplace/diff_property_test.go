@@ -55,6 +55,8 @@ func (o *oracle) run() []finding {
 	o.qos()
 	o.env()
 	o.restarts()
+	o.resized()
+	o.pullPolicies()
 	if o.pair.options.CgroupV1 {
 		images := slices.ContainsFunc(o.changed, func(path string) bool { return strings.HasSuffix(path, ".image") })
 		for _, path := range o.changed {
@@ -90,6 +92,15 @@ func (o *oracle) compare(path string, old, new any) {
 	switch {
 	case path == "metadata.labels", path == "metadata.annotations":
 		return // read by env, or free to change
+	case path == "spec.tolerations" && o.onlyAdds():
+		if o.pair.options.Tolerations != nil && !*o.pair.options.Tolerations {
+			o.found(path, inplace.TolerationsDisabled)
+		}
+		o.changed = append(o.changed, path)
+		return
+	case path == "spec.resources":
+		o.members(path, ".%s", old, new)
+		return
 	case strings.HasSuffix(path, ".nodeSelector"), strings.HasSuffix(path, ".limits"), strings.HasSuffix(path, ".requests"):
 		o.members(path, "[%s]", old, new)
 		return
@@ -105,6 +116,91 @@ func (o *oracle) compare(path string, old, new any) {
 		o.lists(path, old, new)
 	default:
 		o.leaf(path, old, new)
+	}
+}
+
+// onlyAdds reports whether each toleration of before is there after.
+func (o *oracle) onlyAdds() bool {
+	for _, toleration := range o.pair.old.Spec.Tolerations {
+		if !slices.Contains(o.pair.new.Spec.Tolerations, toleration) { // none that is drawn has seconds
+			return false
+		}
+	}
+	return true
+}
+
+// sidecars reports whether the init container of that path is a sidecar before and after.
+func (o *oracle) sidecar(path string) bool {
+	for _, template := range []*corev1.PodTemplateSpec{o.pair.old, o.pair.new} {
+		for _, c := range template.Spec.InitContainers {
+			if strings.HasPrefix(path, "spec.initContainers["+c.Name+"]") && c.RestartPolicy == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// refusesResize reports whether the API server takes no resize of the init container of that path.
+func (o *oracle) refusesResize(path string) bool {
+	for _, c := range o.pair.new.Spec.InitContainers {
+		if strings.HasPrefix(path, "spec.initContainers["+c.Name+"]") {
+			return c.RestartPolicy == nil && len(c.ResizePolicy) > 0 // the only one that is drawn restarts
+		}
+	}
+	return false
+}
+
+// resized finds what keeps a pod from being resized at all, or in turn.
+func (o *oracle) resized() {
+	any, added := false, map[string]bool{}
+	for _, path := range o.changed {
+		before, what, ok := strings.Cut(path, ".resources.")
+		if !ok {
+			continue
+		}
+		any = true
+		old := o.pair.old.Spec
+		containers := append(slices.Clone(old.InitContainers), old.Containers...)
+		if old.Resources != nil {
+			containers = append(containers, corev1.Container{Resources: *old.Resources})
+		}
+		for _, c := range containers {
+			if before != "spec" && !strings.HasSuffix(before, "["+c.Name+"]") || before == "spec" && c.Name != "" {
+				continue
+			}
+			list, name, _ := strings.Cut(strings.TrimSuffix(what, "]"), "[")
+			has := map[string]corev1.ResourceList{"limits": c.Resources.Limits, "requests": c.Resources.Requests}[list]
+			if _, had := has[corev1.ResourceName(name)]; !had {
+				added[before] = true
+			}
+		}
+		if before == "spec" && o.pair.old.Spec.Resources == nil {
+			added[before] = true
+		}
+	}
+	if any && o.pair.new.Spec.OS != nil {
+		o.found("spec.os.name", inplace.WindowsResize)
+	}
+	inTurn := slices.ContainsFunc(o.pair.new.Spec.Containers, func(c corev1.Container) bool { _, ok := launchPriority(c); return ok })
+	if any && inTurn {
+		if o.pair.new.Spec.Resources != nil {
+			added["spec"] = true
+		}
+		for path := range added {
+			o.found(path+".resources", inplace.ResizeInTurn)
+		}
+	}
+}
+
+// pullPolicies finds images that go to the tag latest or away from it: of those that are drawn, reg:5000/app is the only one.
+func (o *oracle) pullPolicies() {
+	latest := func(c corev1.Container) bool { return c.Image == "reg:5000/app" }
+	for _, c := range o.pair.new.Spec.Containers {
+		i := slices.IndexFunc(o.pair.old.Spec.Containers, func(other corev1.Container) bool { return other.Name == c.Name })
+		if i >= 0 && latest(c) != latest(o.pair.old.Spec.Containers[i]) && c.Image != "" && o.pair.old.Spec.Containers[i].Image != "" {
+			o.found("spec.containers["+c.Name+"].imagePullPolicy", inplace.Immutable)
+		}
 	}
 }
 
@@ -168,9 +264,14 @@ func union[V any](a, b map[string]V) map[string]V {
 
 // leaf judges two values that differ, one of which may be missing.
 func (o *oracle) leaf(path string, old, new any) {
-	inContainer := strings.HasPrefix(path, "spec.containers[")
+	init := strings.HasPrefix(path, "spec.initContainers[") && len(o.pair.old.Spec.InitContainers) > 0
+	inContainer := strings.HasPrefix(path, "spec.containers[") || path == "spec" || strings.HasPrefix(path, "spec.resources") ||
+		init && strings.Contains(path, ".resources.") && !o.refusesResize(path) || init && strings.HasSuffix(path, "].image") && o.sidecar(path)
+	if init && inContainer && strings.HasSuffix(path, "].image") && o.pair.options.Sidecars != nil && !*o.pair.options.Sidecars {
+		o.found(path, inplace.SidecarDisabled)
+	}
 	switch {
-	case strings.HasPrefix(path, "spec.initContainers"):
+	case strings.HasPrefix(path, "spec.initContainers") && !inContainer:
 		o.found(path, inplace.InitContainer)
 	case inContainer && strings.HasSuffix(path, "].image"):
 		o.changed = append(o.changed, path)
@@ -195,13 +296,13 @@ func (o *oracle) resource(path string, old, new any) {
 	switch {
 	case !cpuOrMemory:
 		o.found(path, inplace.ResourceFixed)
-	case old == nil:
-		o.found(path, inplace.ResourceAdded)
 	case new == nil:
 		o.found(path, inplace.ResourceRemoved)
 	default:
 		o.changed = append(o.changed, path)
-		if !o.pair.options.Resize {
+		if !o.pair.options.Resize && old == nil {
+			o.found(path, inplace.ResourceAdded)
+		} else if !o.pair.options.Resize {
 			o.found(path, inplace.ResizeDisabled)
 		}
 	}
@@ -211,6 +312,10 @@ func (o *oracle) resource(path string, old, new any) {
 func (o *oracle) qos() {
 	class := func(template *corev1.PodTemplateSpec) string {
 		template = template.DeepCopy()
+		if whole := template.Spec.Resources; whole != nil {
+			// All that are drawn give cpu twice. Memory comes from the containers.
+			template.Spec.InitContainers, template.Spec.Containers = nil, []corev1.Container{{Resources: o.whole(*template)}}
+		}
 		limits, requests := map[corev1.ResourceName]int64{}, map[corev1.ResourceName]int64{}
 		limited, something := true, false
 		for _, c := range append(slices.Clone(template.Spec.InitContainers), template.Spec.Containers...) {
@@ -234,6 +339,50 @@ func (o *oracle) qos() {
 	if class(o.pair.old) != class(o.pair.new) {
 		o.found("spec", inplace.QOSClass)
 	}
+}
+
+// whole returns what the API server makes of the resources of a pod as a whole, which give a request and a limit of cpu, when it
+// admits it: a request of memory is that of all containers, a limit that of all containers if each has one, and at least the request.
+func (o *oracle) whole(template corev1.PodTemplateSpec) corev1.ResourceRequirements {
+	whole := *template.Spec.Resources.DeepCopy()
+	var sum, most, limits, mostLimit resource.Quantity
+	limited, requested := true, false
+	add := func(c corev1.Container, into *resource.Quantity, from corev1.ResourceList) {
+		amount, ok := from["memory"]
+		if ok {
+			into.Add(amount)
+		}
+	}
+	for _, c := range append(slices.Clone(template.Spec.InitContainers), template.Spec.Containers...) {
+		c = *c.DeepCopy()
+		defaultRequests(&c)
+		_, ok := c.Resources.Limits["memory"]
+		_, requests := c.Resources.Requests["memory"]
+		limited, requested = limited && ok, requested || requests
+		if c.Name == "setup" && c.RestartPolicy == nil { // it runs before the others and not beside them
+			add(c, &most, c.Resources.Requests)
+			add(c, &mostLimit, c.Resources.Limits)
+			continue
+		}
+		add(c, &sum, c.Resources.Requests)
+		add(c, &limits, c.Resources.Limits)
+	}
+	if most.Cmp(sum) > 0 {
+		sum = most
+	}
+	if mostLimit.Cmp(limits) > 0 {
+		limits = mostLimit
+	}
+	if requested {
+		whole.Requests["memory"] = sum
+		if limited {
+			if sum.Cmp(limits) > 0 {
+				limits = sum
+			}
+			whole.Limits["memory"] = limits
+		}
+	}
+	return whole
 }
 
 func (o *oracle) env() {
@@ -261,6 +410,10 @@ func (o *oracle) variable(path, list string, c corev1.Container, variable corev1
 	}
 	annotation, key, ok := readBy(variable)
 	if !ok {
+		return
+	}
+	if key == revisionLabel {
+		o.found(path, inplace.UpdateInEnv)
 		return
 	}
 	before, had := metadataOf(*o.pair.old, annotation)[key]
@@ -294,15 +447,27 @@ func disagreement(f diff, p pair) string {
 		return "InPlace disagrees with the obstacles"
 	}
 	changed := []string{}
+	pathOf := func(container string) string {
+		switch container {
+		case "":
+			return "spec"
+		case "setup":
+			return "spec.initContainers[setup]"
+		}
+		return "spec.containers[" + container + "]"
+	}
+	if len(u.Tolerations) > 0 {
+		changed = append(changed, "spec.tolerations")
+	}
 	for _, change := range u.Images {
-		changed = append(changed, "spec.containers["+change.Container+"].image")
+		changed = append(changed, pathOf(change.Container)+".image")
 	}
 	for _, change := range u.Resources {
 		list := "requests"
 		if change.Limit {
 			list = "limits"
 		}
-		changed = append(changed, fmt.Sprintf("spec.containers[%s].resources.%s[%s]", change.Container, list, change.Resource))
+		changed = append(changed, fmt.Sprintf("%s.resources.%s[%s]", pathOf(change.Container), list, change.Resource))
 	}
 	slices.Sort(changed)
 	slices.Sort(o.changed)

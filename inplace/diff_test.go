@@ -23,6 +23,13 @@ func sized(pairs ...string) corev1.ResourceList {
 	return list
 }
 
+// sidecar adds a native sidecar.
+func sidecar(image string) func(*corev1.PodTemplateSpec) {
+	return func(p *corev1.PodTemplateSpec) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "side", Image: image, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+	}
+}
+
 func TestDiffI2(t *testing.T) {
 	all := inplace.Options{Resize: true, EnvFromMetadata: true}
 	tests := []struct {
@@ -146,11 +153,135 @@ func TestDiffI2(t *testing.T) {
 			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
 		}, nil},
 		{"resources of the pod", "decide the class alone", all, func(p *corev1.PodTemplateSpec) {
-			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi")}
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=4", "memory=4Gi")}
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
 		}, func(p *corev1.PodTemplateSpec) {
 			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
 		}, nil},
+		{"requests of the pod that follow its containers", "the API server has made them from those, and the class with them", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi")}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2", "memory=2Gi")
+		}, []string{"spec: the QoS class of a pod is fixed (Burstable becomes Guaranteed)"}},
+		{"the pod as a whole", "it is resized, too", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2"), Requests: sized("cpu=1")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=3", "memory=1Gi"), Requests: sized("cpu=1")}
+		}, nil},
+		{"the pod as a whole, without the option", "as for containers", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2"), Requests: sized("cpu=1")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=3"), Requests: sized("cpu=1", "memory=1Gi")}
+		}, []string{
+			"spec.resources.limits[cpu]: resizing in place is not enabled",
+			"spec.resources.requests[memory]: running pods lack the request or limit",
+		}},
+		{"resources of the pod that go", "the API server takes nothing away", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2"), Requests: sized("cpu=1")}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Resources = nil }, []string{
+			"spec: the QoS class of a pod is fixed (Burstable becomes BestEffort)",
+			"spec.resources.limits[cpu]: running pods keep the request or limit",
+			"spec.resources.requests[cpu]: running pods keep the request or limit",
+		}},
+		{"resources in turn", "a later batch can only change what the pod has", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=4"), Requests: sized("cpu=2")}
+			p.Spec.Containers[0].Env = []corev1.EnvVar{barrier(1)}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1")
+		}, []string{
+			"spec.containers[agent].resources: containers that are updated in turn can change only requests and limits that they have",
+			"spec.resources: containers that are updated in turn can change only requests and limits that they have",
+		}},
+		{"Windows", "its kubelet resizes nothing", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1")
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=2")
+		}, []string{"spec.os.name: Windows pods cannot be resized"}},
+		{"Windows image", "restarts as everywhere", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "agent:2" }, nil},
+		{"a limit where there was none", "resize adds it, and the request that follows it", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Requests = sized("cpu=1")
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: sized("cpu=1"), Limits: sized("cpu=2")}
+		}, nil},
+		{"a limit where there was none, without the option", "as before", inplace.Options{}, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Resources.Limits = sized("cpu=2")
+		}, []string{
+			"spec: the QoS class of a pod is fixed (BestEffort becomes Burstable)",
+			"spec.containers[agent].resources.limits[cpu]: running pods lack the request or limit",
+		}},
+		{"the tag latest", "a pod that is made pulls it always, and a running one keeps its policy", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Image = "agent:latest"
+		}, []string{"spec.containers[agent].imagePullPolicy: cannot change in a running pod (by the tag of the image IfNotPresent becomes Always)"}},
+		{"away from a name without tag", "it means latest", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Image = "reg:5000/agent"
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Image = "agent:latest-1"
+		}, []string{"spec.containers[agent].imagePullPolicy: cannot change in a running pod (by the tag of the image Always becomes IfNotPresent)"}},
+		{"latest by digest", "the policy follows the tag beside it, and no tag is none", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Image = "agent:latest@sha256:1"
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "agent@sha256:1" },
+			[]string{"spec.containers[agent].imagePullPolicy: cannot change in a running pod (by the tag of the image Always becomes IfNotPresent)"}},
+		{"a policy that is written out", "it is what the pod has already", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].ImagePullPolicy = corev1.PullIfNotPresent
+		}, nil},
+		{"another policy", "it cannot change", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].ImagePullPolicy = corev1.PullNever
+		}, []string{"spec.containers[agent].imagePullPolicy: cannot change in a running pod"}},
+		{"toleration", "the API server takes additions, and nothing restarts", inplace.Options{}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Value: "1"}}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "b", Operator: corev1.TolerationOpExists}, {Key: "a", Operator: corev1.TolerationOpEqual, Value: "1"}}
+		}, nil},
+		{"toleration, switched off", "the option", inplace.Options{Tolerations: new(bool)}, nil, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}}
+		}, []string{"spec.tolerations: adding tolerations in place is not enabled"}},
+		{"toleration that goes", "running pods keep it", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}, {Key: "b"}}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = p.Spec.Tolerations[:1] },
+			[]string{"spec.tolerations[1]: cannot change in a running pod (removed)"}},
+		{"sidecar", "its kubelet restarts the one container", inplace.Options{}, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers[0].Image = "side:2"
+		}, nil},
+		{"sidecar, switched off", "the option", inplace.Options{Sidecars: new(bool)}, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers[0].Image = "side:2"
+		}, []string{"spec.initContainers[side].image: updating sidecars in place is not enabled"}},
+		{"sidecar, otherwise", "nothing but image and size", all, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers[0].Command = []string{"run"}
+			p.Spec.InitContainers[0].Image = "side:latest"
+			p.Spec.InitContainers[0].Resources.Requests = sized("example.com/gpu=1")
+		}, []string{
+			"spec.initContainers[side].command[0]: init containers do not run again (added)",
+			"spec.initContainers[side].imagePullPolicy: cannot change in a running pod (by the tag of the image IfNotPresent becomes Always)",
+			"spec.initContainers[side].resources.requests[example.com/gpu]: only cpu and memory can be resized",
+		}},
+		{"sidecar that ends", "another kind of container", all, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers[0].RestartPolicy, p.Spec.InitContainers[0].Image = nil, "side:2"
+		}, []string{
+			"spec.initContainers[side].image: init containers do not run again",
+			"spec.initContainers[side].restartPolicy: init containers do not run again",
+		}},
+		{"resources of an init container", "they are counted for the node; one that says it restarts is refused", all, func(p *corev1.PodTemplateSpec) {
+			for _, name := range []string{"a", "b"} {
+				p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, Image: "setup:1",
+					Resources: corev1.ResourceRequirements{Requests: sized("cpu=1")}})
+			}
+			p.Spec.InitContainers[1].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers[0].Resources.Requests = sized("cpu=2")
+			p.Spec.InitContainers[1].Resources.Requests = sized("cpu=2")
+		}, []string{"spec.initContainers[b].resources.requests[cpu]: init containers do not run again"}},
+		{"AppArmor by annotation", "the API server lets nobody change it", all, nil, func(p *corev1.PodTemplateSpec) {
+			p.Labels = map[string]string{"app": "agent", "container.apparmor.security.beta.kubernetes.io/agent": "any"}
+			p.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/agent": "unconfined"}
+		}, []string{"metadata.annotations[container.apparmor.security.beta.kubernetes.io/agent]: cannot change in a running pod"}},
+		{"the revision in a variable", "the update writes the label, and the container keeps the old one", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{fieldRef("metadata.labels['controller-revision-hash']")}
+		}, func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{"app": "agent", "tier": "b"} },
+			[]string{"spec.containers[agent].env[labels_controller-revision-hash]: an environment variable reads what the update itself writes (controller-revision-hash)"}},
 		{"only requests of the pod", "they decide as well", all, func(p *corev1.PodTemplateSpec) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: sized("cpu=2")}
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=2Gi"), Requests: sized("cpu=1", "memory=2Gi")}

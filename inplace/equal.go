@@ -10,5 +10,6 @@ func (u *Update) Equal(other *Update) bool {
 	}
 	same := equality.Semantic.DeepEqual
 	return same(u.Obstacles, other.Obstacles) && same(u.Images, other.Images) && same(u.Resources, other.Resources) &&
+		same(u.Tolerations, other.Tolerations) &&
 		same(u.Labels, other.Labels) && same(u.Annotations, other.Annotations) && same(u.Env, other.Env)
 }

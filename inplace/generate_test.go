@@ -3,6 +3,7 @@ package inplace_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,6 +37,28 @@ var inPlaceMutations = []mutation{
 			p.Spec.Containers[i].Image = image
 		}
 	}},
+	{"sidecar image", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		image := rapid.SampledFrom([]string{"app:1", "app:2"}).Draw(t, "image")
+		for i := range p.Spec.InitContainers {
+			if p.Spec.InitContainers[i].RestartPolicy != nil {
+				p.Spec.InitContainers[i].Image = image
+			}
+		}
+	}},
+	{"toleration added", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		added := corev1.Toleration{Key: key(t), Operator: corev1.TolerationOpExists}
+		if !slices.Contains(p.Spec.Tolerations, added) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations, added)
+		}
+	}},
+	{"resource added", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		r := &some(t, p.Spec.Containers).Resources
+		name := rapid.SampledFrom([]corev1.ResourceName{"cpu", "memory"}).Draw(t, "name")
+		list := rapid.SampledFrom([]corev1.ResourceList{r.Limits, r.Requests}).Draw(t, "list")
+		if _, ok := list[name]; !ok {
+			list[name] = quantity(t)
+		}
+	}},
 	{"label", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Labels[key(t)] = value(t) }},
 	{"annotation", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Annotations[key(t)] = value(t) }},
 	{"label dropped", func(t *rapid.T, p *corev1.PodTemplateSpec) { delete(p.Labels, key(t)) }},
@@ -62,6 +85,15 @@ var otherMutations = []mutation{
 		} else {
 			list[name] = quantity(t)
 		}
+	}},
+	{"toleration removed", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		if len(p.Spec.Tolerations) > 0 {
+			p.Spec.Tolerations = p.Spec.Tolerations[1:]
+		}
+	}},
+	{"operating system", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }},
+	{"the pod as a whole", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": quantity(t)}, Requests: corev1.ResourceList{"cpu": quantity(t)}}
 	}},
 	{"env", func(t *rapid.T, p *corev1.PodTemplateSpec) {
 		c := some(t, p.Spec.Containers)
@@ -148,8 +180,17 @@ func template(t *rapid.T) *corev1.PodTemplateSpec {
 	for i := range rapid.IntRange(1, 3).Draw(t, "containers") {
 		p.Spec.Containers = append(p.Spec.Containers, container(t, fmt.Sprintf("c%d", i)))
 	}
-	if rapid.IntRange(0, 5).Draw(t, "init") == 0 {
+	if kind := rapid.IntRange(0, 5).Draw(t, "init"); kind < 2 {
 		p.Spec.InitContainers = []corev1.Container{container(t, "setup")}
+		if kind == 1 {
+			p.Spec.InitContainers[0].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+		}
+	}
+	if rapid.Bool().Draw(t, "toleration") {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
+	}
+	if rapid.IntRange(0, 19).Draw(t, "os") == 0 {
+		p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	}
 	return p
 }
@@ -169,9 +210,14 @@ func container(t *rapid.T, name string) corev1.Container {
 		{Name: "A", Value: "literal"},
 		fieldRef("metadata.labels['a']"),
 		fieldRef("metadata.annotations['b']"),
+		fieldRef("metadata.labels['controller-revision-hash']"),
 		{Name: "R", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
 	} {
-		if rapid.IntRange(0, 3).Draw(t, "variable") == 0 {
+		rare := 3
+		if variable.ValueFrom != nil && variable.ValueFrom.FieldRef != nil && strings.Contains(variable.ValueFrom.FieldRef.FieldPath, revisionLabel) {
+			rare = 39
+		}
+		if rapid.IntRange(0, rare).Draw(t, "variable") == 0 {
 			c.Env = append(c.Env, variable)
 		}
 	}
@@ -201,7 +247,9 @@ func mutated(t *rapid.T, old *corev1.PodTemplateSpec, among []mutation) *corev1.
 }
 
 func options(t *rapid.T) inplace.Options {
+	on := []*bool{nil, nil, new(true), new(false)}
 	return inplace.Options{
+		Sidecars: rapid.SampledFrom(on).Draw(t, "sidecars"), Tolerations: rapid.SampledFrom(on).Draw(t, "tolerations"),
 		Resize: rapid.Bool().Draw(t, "resize"), EnvFromMetadata: rapid.Bool().Draw(t, "env"), CgroupV1: rapid.Bool().Draw(t, "cgroup"),
 	}
 }
@@ -230,6 +278,15 @@ func podOf(template *corev1.PodTemplateSpec, revision string) *corev1.Pod {
 	pod.Spec.NodeName = "node"
 	pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: lifecycle.InPlaceUpdateReady})
 	pod.Status.Phase = corev1.PodRunning
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		defaultRequests(c)
+		status := corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: "id-of-" + c.Image, ContainerID: "containerd://0-" + c.Name, Ready: true}
+		if c.RestartPolicy != nil {
+			status.Resources, status.State = c.Resources.DeepCopy(), running(start.Add(-minutes(1)))
+		}
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
+	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		defaultRequests(c)

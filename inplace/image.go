@@ -37,6 +37,16 @@ func parseImage(image string) imageName {
 	return name
 }
 
+// pullsLatest reports whether an image is named by the tag latest, or by no tag and no digest, which means the same.
+func pullsLatest(image string) bool {
+	name, _, pinned := strings.Cut(image, "@")
+	colon := strings.LastIndexByte(name, ':')
+	if colon < strings.LastIndexByte(name, '/') {
+		colon = -1
+	}
+	return colon < 0 && !pinned || colon >= 0 && name[colon+1:] == "latest"
+}
+
 // sameImage reports whether a container whose status has image and imageID runs the wanted image. The status may name the image
 // by a tag where the wanted name has a digest; then the ID is compared, which has the digest.
 func sameImage(wanted, image, imageID string) bool {

@@ -2,6 +2,7 @@ package inplace_test
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,6 +49,12 @@ func environment(pod *corev1.Pod, c corev1.Container) map[string]string {
 	return values
 }
 
+// serving returns the containers of a pod that run: sidecars and the others.
+func serving(pod *corev1.Pod) []corev1.Container {
+	sidecars := slices.DeleteFunc(slices.Clone(pod.Spec.InitContainers), func(c corev1.Container) bool { return c.RestartPolicy == nil })
+	return append(sidecars, pod.Spec.Containers...)
+}
+
 // sync brings one container to its spec, if it can. It returns whether the container was restarted.
 func (k *kubelet) sync(pod *corev1.Pod, c corev1.Container, now time.Time) (restarted bool) {
 	i := k.runs[c.Name]
@@ -77,7 +84,7 @@ func (k *kubelet) sync(pod *corev1.Pod, c corev1.Container, now time.Time) (rest
 func (k *kubelet) report(pod *corev1.Pod, now time.Time) {
 	pod.Status.ContainerStatuses = nil
 	ready := true
-	for _, c := range pod.Spec.Containers {
+	for _, c := range serving(pod) {
 		i := k.runs[c.Name]
 		if i == nil {
 			ready = false
@@ -94,7 +101,11 @@ func (k *kubelet) report(pod *corev1.Pod, now time.Time) {
 			status.Resources = i.resources.DeepCopy()
 		}
 		ready = ready && status.Ready
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+		if c.RestartPolicy != nil {
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{status} // there is but one sidecar
+		} else {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+		}
 	}
 	wanted := corev1.ConditionFalse
 	if ready && condition(pod) == corev1.ConditionTrue {

@@ -1,6 +1,7 @@
 package inplace_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -166,7 +167,12 @@ func TestResourcesOfThePodAsAWhole(t *testing.T) {
 	pod := podOf(burstable, "v1")
 	pod.Spec.Containers[0].Resources.Limits = sized("cpu=2", "memory=1Gi") // by others, so that the container becomes Guaranteed
 	u := inplace.Compare(burstable, raised, inplace.Options{Resize: true})
-	if _, err := u.Begin(pod, to("v2"), inplace.Metadata{}, start); err != nil {
+	target := to("v2")
+	if _, err := u.Begin(pod, target, inplace.Metadata{}, start); !errors.Is(err, inplace.ErrObstacle) {
+		t.Errorf("on a node that declares nothing: %v", err)
+	}
+	target.Node = &corev1.Node{Status: corev1.NodeStatus{DeclaredFeatures: []string{"InPlacePodLevelResourcesVerticalScaling"}}}
+	if _, err := u.Begin(pod, target, inplace.Metadata{}, start); err != nil {
 		t.Error(err)
 	}
 }

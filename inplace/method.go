@@ -21,16 +21,23 @@ const (
 // RestartedAt is the annotation that "kubectl rollout restart" writes into a template. Its change always asks for a restart.
 const RestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Options say what may be updated in place, and how. The zero value allows images, and labels and annotations that no
-// environment variable reads and that ask for no restart, and has no grace period.
+// Options say what may be updated in place, and how. The zero value allows images, those of sidecars too, tolerations that are
+// added, and labels and annotations that no environment variable reads and that ask for no restart; it has no grace period.
+// What a server or node is too old for is found by what the node says of itself ([Update.Lacks]).
 type Options struct {
+	// Sidecars allows images of native sidecars to change: init containers with the restart policy Always. Kubelets since 1.33
+	// restart the one container. Default (nil): true.
+	Sidecars *bool `json:",omitempty"`
+	// Tolerations allows tolerations to be added to running pods, of which nothing restarts. Default (nil): true.
+	Tolerations *bool `json:",omitempty"`
 	// RestartKeys are the labels and annotations of the template whose change asks for a restart, beside [RestartedAt]: the key
 	// itself, or the prefix of keys, with the slash at its end, such as "checksum/". A pod that took such a change in place
 	// would go on with the configuration that it has read when it started. So it is an obstacle, and a new pod is made (I2).
 	// Nil: none.
 	RestartKeys []string `json:",omitempty"`
-	// Resize allows cpu and memory of running containers to change, through the resize subresource of pods (Kubernetes
-	// 1.33 and later; I2). Default: false.
+	// Resize allows cpu and memory to change through the resize subresource of pods (Kubernetes 1.33 and later; I2): those of
+	// containers and sidecars, and, on nodes that declare it, those of other init containers and of the pod as a whole.
+	// Default: false.
 	Resize bool
 	// EnvFromMetadata allows labels and annotations that environment variables read to be added and changed; the
 	// containers restart (I2). It needs nodes that restart them, such as those that run Kruise's daemon. Default: false.
@@ -53,5 +60,16 @@ func (o Options) asksForRestart(key string) bool {
 // DeepCopy returns options that share no memory with these.
 func (o Options) DeepCopy() Options {
 	o.RestartKeys = slices.Clone(o.RestartKeys)
+	o.Sidecars, o.Tolerations = cloned(o.Sidecars), cloned(o.Tolerations)
 	return o
 }
+
+func cloned(b *bool) *bool {
+	if b == nil {
+		return nil
+	}
+	return new(*b)
+}
+
+// allowed returns what an option says that is on by default.
+func allowed(option *bool) bool { return option == nil || *option }

@@ -31,7 +31,7 @@ const (
 	ContainerRemoved
 	// ContainersReordered: containers start in the order of the template, and those of running pods have started.
 	ContainersReordered
-	// InitContainer: the init containers of running pods do not run again.
+	// InitContainer: the init containers of running pods do not run again. Images of sidecars, and resources, may change.
 	InitContainer
 	// ImageMissing: one of the templates names no image for the container.
 	ImageMissing
@@ -39,7 +39,7 @@ const (
 	ResizeDisabled
 	// ResourceFixed: a resource other than cpu and memory changes.
 	ResourceFixed
-	// ResourceAdded: a request or limit that the old template does not have.
+	// ResourceAdded: a request or limit that the old template does not have, and [Options].Resize is off.
 	ResourceAdded
 	// ResourceRemoved: a request or limit that the new template does not have.
 	ResourceRemoved
@@ -58,6 +58,19 @@ const (
 	RestartAsked
 	// ResizeWithImage: on cgroup v1 a resize and a change of image take two steps, the resize first (I4).
 	ResizeWithImage
+	// SidecarDisabled: the image of a sidecar changes, and [Options].Sidecars is off.
+	SidecarDisabled
+	// TolerationsDisabled: a toleration is added, and [Options].Tolerations is off.
+	TolerationsDisabled
+	// WindowsResize: resources of a Windows pod change.
+	WindowsResize
+	// UpdateInEnv: an environment variable reads what the update itself writes, such as the label of the revision.
+	UpdateInEnv
+	// ResizeInTurn: containers have launch priorities, so that they are updated in turn. Then they can only change the requests and
+	// limits that they have, and those of the pod as a whole cannot follow.
+	ResizeInTurn
+	// NodeUnable: the node of the pod lacks what the update needs. Only errors of [Update.Begin] have it.
+	NodeUnable
 )
 
 // codeTexts are the texts of the codes, by number.
@@ -80,6 +93,12 @@ var codeTexts = [...]string{
 	MetadataInInitEnv:    "an environment variable of an init container reads metadata that changes",
 	RestartAsked:         "its change asks for a restart, which takes a new pod",
 	ResizeWithImage:      "on cgroup v1 the resize has to be rolled out before the image",
+	SidecarDisabled:      "updating sidecars in place is not enabled",
+	TolerationsDisabled:  "adding tolerations in place is not enabled",
+	WindowsResize:        "Windows pods cannot be resized",
+	UpdateInEnv:          "an environment variable reads what the update itself writes",
+	NodeUnable:           "its node cannot do that",
+	ResizeInTurn:         "containers that are updated in turn can change only requests and limits that they have",
 }
 
 // String returns what is wrong, in a few words. A value that is none of the codes gives "Code(n)".

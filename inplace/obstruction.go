@@ -33,6 +33,8 @@ const (
 	// Overridden: its resources are overridden on its node (P8), and are not those wanted there, or would be changed by the
 	// update. [Obstruct] does not find that either; package rollout does.
 	Overridden
+	// NodeLacks: its node lacks what the change needs, which [Update.Lacks] tells: a feature, or a kubelet that is new enough.
+	NodeLacks
 )
 
 // obstructionTexts are the texts of the obstructions, by number.
@@ -46,6 +48,7 @@ var obstructionTexts = [...]string{
 	NoRevision:      "revision unknown",
 	Unlike:          "not what its revision says",
 	Overridden:      "its resources are overridden on its node, and have to change",
+	NodeLacks:       "its node cannot take that change",
 }
 
 // String returns the obstruction in a few words, "" for the zero value. An undefined value gives "Obstruction(n)".

@@ -29,7 +29,25 @@ type bodyMetadata struct {
 }
 
 type bodySpec struct {
-	Containers []bodyContainer `json:"containers"`
+	InitContainers []bodyContainer `json:"initContainers,omitempty"`
+	Containers     []bodyContainer `json:"containers,omitempty"`
+	// Resources of the pod as a whole.
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// Tolerations replace those of the pod.
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// add adds a container to its list.
+func (s *bodySpec) add(container bodyContainer, init bool) {
+	if init {
+		s.InitContainers = append(s.InitContainers, container)
+	} else {
+		s.Containers = append(s.Containers, container)
+	}
+}
+
+func (s *bodySpec) isEmpty() bool {
+	return len(s.InitContainers)+len(s.Containers)+len(s.Tolerations) == 0 && s.Resources == nil
 }
 
 type bodyContainer struct {

@@ -15,8 +15,8 @@ func isResizable(name corev1.ResourceName) bool {
 // qosClass returns the QoS class of a pod. Kubernetes fixes it at admission, where requests that are not given have
 // become equal to the limits. Resources of the pod as a whole, if there are any, decide alone.
 func qosClass(spec *corev1.PodSpec) corev1.PodQOSClass {
-	if whole := spec.Resources; whole != nil && (len(whole.Requests) > 0 || len(whole.Limits) > 0) {
-		return qosOf([]corev1.Container{{Resources: *whole}})
+	if hasWhole(spec) {
+		return qosOf([]corev1.Container{{Resources: wholeOf(spec, *spec.Resources)}})
 	}
 	all := make([]corev1.Container, 0, len(spec.InitContainers)+len(spec.Containers))
 	all = append(append(all, spec.InitContainers...), spec.Containers...)

@@ -1,8 +1,6 @@
 package inplace
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -14,15 +12,20 @@ func Resizing(pod *corev1.Pod) bool {
 		return false
 	}
 	text, _ := annotation(pod, StateKey, oldStateKey)
-	if !strings.Contains(text, `"updateResources":true`) && !strings.Contains(text, `\`) {
+	if !mayHave(text, `"updateResources":true`) && !mayHave(text, `"resized":true`) {
 		return false
 	}
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		status := statusOf(pod, container.Name)
-		if status == nil || resizeWait(pod, container, status, false) != 0 {
-			return true
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			container := &containers[i]
+			if hasEnded(pod, container.Name) {
+				continue
+			}
+			status := statusOf(pod, container.Name)
+			if status == nil || resizeWait(pod, container, status, false) != 0 {
+				return true
+			}
 		}
 	}
-	return false
+	return len(wholeWaits(pod)) > 0
 }

@@ -64,7 +64,7 @@ func newRollout(t *rapid.T, steps steps) *rollout {
 		noContainerIDs: rapid.Bool().Draw(t, "noContainerIDs"), noResources: rapid.IntRange(0, 3).Draw(t, "noResources") == 0,
 	}
 	r.pod = podOf(r.templates[0], "0")
-	for _, c := range r.pod.Spec.Containers {
+	for _, c := range serving(r.pod) {
 		r.kubelet.sync(r.pod, c, start.Add(-minutes(1)))
 	}
 	r.kubelet.report(r.pod, r.now)
@@ -143,7 +143,7 @@ func (r *rollout) recreate() {
 	r.pod = podOf(r.templates[r.target], strconv.Itoa(r.target))
 	clear(r.kubelet.runs)
 	clear(r.kubelet.broken)
-	for _, c := range r.pod.Spec.Containers {
+	for _, c := range serving(r.pod) {
 		r.kubelet.sync(r.pod, c, r.now)
 	}
 	r.kubelet.report(r.pod, r.now)
@@ -220,7 +220,7 @@ func (r *rollout) truthful() {
 	if !inplace.Completed(r.pod).Done || inplace.Preparing(r.pod) {
 		return
 	}
-	for _, c := range r.pod.Spec.Containers {
+	for _, c := range serving(r.pod) {
 		if i := r.kubelet.runs[c.Name]; i.image != c.Image || !maps.Equal(i.env, environment(r.pod, c)) {
 			r.Fatalf("complete, but container %s runs %s with %v", c.Name, i.image, i.env)
 		}

@@ -49,8 +49,8 @@ type UpdateState struct {
 	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
 	// ContainerBatchesRecord are the batches so far.
 	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
-	// Records are the containers of the batches so far, with what this package has to know of each. Kruise writes none;
-	// then what they would say is guessed so that rather too much is waited for.
+	// Records are the containers of the batches so far, with what this package has to know of each; under the empty name it is
+	// the pod as a whole. Kruise writes none; then what they would say is guessed so that rather too much is waited for.
 	Records map[string]Record `json:"daemonplanRecords,omitempty"`
 }
 
@@ -96,6 +96,9 @@ type Record struct {
 	Metadata *RefMetadata `json:"metadata,omitempty"`
 	// Resized reports whether cpu or memory are part of the update.
 	Resized bool `json:"resized,omitempty"`
+	// Last is, of a sidecar whose image was changed, what it reported just before. Those of other containers are in
+	// LastContainerStatuses; Kruise would wait for ever for a sidecar there.
+	Last *ContainerStatus `json:"last,omitempty"`
 }
 
 // StateOf decodes the state annotation of pod, also under its older key. A nil pod, or one without the annotation, gives nil and
@@ -162,6 +165,15 @@ func (s *UpdateState) next() work {
 		w.setRefs(container, ref)
 	}
 	return w
+}
+
+// last returns what a container reported before its image was changed; ok is false if it was not.
+func (s *UpdateState) last(container string) (last ContainerStatus, ok bool) {
+	if record := s.Records[container]; record.Last != nil {
+		return *record.Last, true
+	}
+	last, ok = s.LastContainerStatuses[container]
+	return last, ok
 }
 
 // updatedAt returns when a container was updated last.

@@ -23,10 +23,41 @@ var (
 	ErrUnreadable = errors.New("unreadable")
 )
 
+// ObstacleError is why a pod cannot be updated in place. It wraps [ErrObstacle].
+type ObstacleError struct {
+	// Obstacles of the change, or one that was found in the pod. Nil if there is an Obstruction.
+	Obstacles []Obstacle
+	// Obstruction of the pod, whatever the change. Zero: none.
+	Obstruction Obstruction
+}
+
+// Error returns that the pod cannot be updated in place, and all reasons.
+func (e *ObstacleError) Error() string {
+	texts := make([]string, len(e.Obstacles))
+	for i, obstacle := range e.Obstacles {
+		texts[i] = obstacle.String()
+	}
+	if e.Obstruction != 0 {
+		texts = append(texts, e.Obstruction.String())
+	}
+	return ErrObstacle.Error() + ": " + strings.Join(texts, "; ")
+}
+
+// Unwrap returns [ErrObstacle].
+func (e *ObstacleError) Unwrap() error { return ErrObstacle }
+
+// obstacleInPod returns an error of one obstacle.
+func obstacleInPod(path string, code Code, detail string) error {
+	return &ObstacleError{Obstacles: []Obstacle{{Path: path, Code: code, Detail: detail}}}
+}
+
 // Target is where an update leads.
 type Target struct {
 	// Revision is the hash of the new revision, the value of the label controller-revision-hash. It must not be empty.
 	Revision string
+	// Node is the node of the pod. It is asked only by updates that not every node can take ([Update.Lacks]); to those, nil is a
+	// node that declares nothing.
+	Node *corev1.Node
 }
 
 // Metadata is what the caller wants written in the same patch as the spec, such as the label of the lifecycle state. It
@@ -57,9 +88,10 @@ type Step struct {
 // The first patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and
 // calls Begin again when it sees what the earlier update has changed meanwhile.
 //
-// The error wraps [ErrObstacle] if the change has obstacles or the pod cannot take it. That includes a pod that lacks a
-// container or resource that changes, one whose QoS class would change because others gave it resources, and one to be
-// resized whose kubelet reports no resources, because the API server refuses that. It wraps [ErrUnreadable] if an
+// The error is an [ObstacleError], which wraps [ErrObstacle], if the change has obstacles or the pod cannot take it. That includes
+// a pod that lacks a container or resource that changes, one whose QoS class would change because others gave it resources, one
+// on a node that lacks what the update needs, and one to be resized whose kubelet reports no resources, because the API server
+// refuses that. It wraps [ErrUnreadable] if an
 // annotation of an earlier update cannot be read. An empty target is an error, too.
 func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now time.Time) (Step, error) {
 	if err := u.obstructed(pod); err != nil {
@@ -74,10 +106,13 @@ func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now ti
 	}
 	b := u.batchFor(pod, &progress, target.Revision, now)
 	if before, after := b.qosClasses(); before != after {
-		return Step{}, fmt.Errorf("%w: %s (%s becomes %s)", ErrObstacle, QOSClass, before, after)
+		return Step{}, obstacleInPod("spec", QOSClass, fmt.Sprintf("%s becomes %s", before, after))
 	}
-	if b.work.resize() && !reportsResources(pod) {
-		return Step{}, fmt.Errorf("%w: the kubelet reports no resources, so its node cannot resize", ErrObstacle)
+	if (b.work.resize() || b.whole != nil) && !reportsResources(pod) {
+		return Step{}, obstacleInPod("", NodeUnable, "its kubelet reports no resources")
+	}
+	if lacks := u.Lacks(target.Node); lacks != "" {
+		return Step{}, obstacleInPod("", NodeUnable, lacks)
 	}
 	grace := time.Duration(max(u.options.GracePeriodSeconds, 0)) * time.Second
 	step, wait, err := unready(b, grace)
@@ -91,34 +126,30 @@ func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now ti
 func (u *Update) obstructed(pod *corev1.Pod) error {
 	if !u.InPlace() {
 		if u == nil || len(u.Obstacles) == 0 {
-			return fmt.Errorf("%w: %s", ErrObstacle, NoTemplate)
+			return obstacleInPod("", NoTemplate, "")
 		}
-		texts := make([]string, len(u.Obstacles))
-		for i, obstacle := range u.Obstacles {
-			texts[i] = obstacle.String()
-		}
-		return fmt.Errorf("%w: %s", ErrObstacle, strings.Join(texts, "; "))
+		return &ObstacleError{Obstacles: u.Obstacles}
 	}
 	if obstruction := Obstruct(pod); obstruction != 0 {
-		return fmt.Errorf("%w: %s", ErrObstacle, obstruction)
+		return &ObstacleError{Obstruction: obstruction}
 	}
 	for _, name := range sortedKeys(u.work) {
-		container := containerOf(pod, name)
-		if container == nil {
-			return fmt.Errorf("%w: the pod has no container %q", ErrObstacle, name)
+		if containerOf(pod, name) == nil {
+			return obstacleInPod(elementPath("spec.containers", name), ContainerAdded, "")
 		}
-		for _, lists := range []struct {
-			what        string
-			wanted, has corev1.ResourceList
-		}{
-			{"limit", u.work[name].limits, container.Resources.Limits},
-			{"request", u.work[name].requests, container.Resources.Requests},
-		} {
-			for _, resource := range slices.Sorted(maps.Keys(lists.wanted)) {
-				if _, ok := lists.has[resource]; !ok {
-					return fmt.Errorf("%w: container %q of the pod has no %s of %s", ErrObstacle, name, lists.what, resource)
-				}
-			}
+	}
+	for _, change := range u.Resources {
+		if change.Added || change.Container == "" {
+			continue
+		}
+		container := containerOf(pod, change.Container)
+		what, has := "requests", container.Resources.Requests
+		if change.Limit {
+			what, has = "limits", container.Resources.Limits
+		}
+		if _, ok := has[change.Resource]; !ok {
+			path := elementPath(elementPath("spec.containers", change.Container)+".resources."+what, string(change.Resource))
+			return obstacleInPod(path, ResourceAdded, "")
 		}
 	}
 	return nil
@@ -144,7 +175,12 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 		b.version = pod.ResourceVersion
 		p.state.carry(b.state, pod, wait.Container)
 	}
-	for _, c := range b.work {
+	b.tolerations = u.Tolerations
+	b.resizeWhole(u.whole)
+	for name, c := range b.work {
+		if initContainerIn(&pod.Spec, name) != nil {
+			continue // Kruise would look for them among the containers
+		}
 		b.state.UpdateImages = b.state.UpdateImages || c.image != ""
 		b.state.UpdateResources = b.state.UpdateResources || c.resized
 		b.state.UpdateEnvFromMetadata = b.state.UpdateEnvFromMetadata || c.reads()
@@ -168,7 +204,7 @@ func (s *UpdateState) carry(to *UpdateState, pod *corev1.Pod, name string) {
 		}
 	} else {
 		// Image and environment are done; only the resources are waited for.
-		record.Image, record.Metadata = "", nil
+		record.Image, record.Metadata, record.Last = "", nil, nil
 	}
 	put(&to.Records, name, record)
 	to.UpdateResources = to.UpdateResources || record.Resized
@@ -177,17 +213,61 @@ func (s *UpdateState) carry(to *UpdateState, pod *corev1.Pod, name string) {
 
 // qosClasses returns the QoS class of the pod before and after all that is to change.
 func (b *batch) qosClasses() (before, after corev1.PodQOSClass) {
-	before = qosClass(&b.pod.Spec)
-	spec := b.pod.Spec
-	spec.Containers = slices.Clone(spec.Containers)
-	for i := range spec.Containers {
-		container := &spec.Containers[i]
-		if c := b.work[container.Name]; c != nil && c.resizes() {
-			container.Resources.Limits = changedResources(container.Resources.Limits, c.limits)
-			container.Resources.Requests = changedResources(container.Resources.Requests, c.requests)
+	before = b.pod.Status.QOSClass
+	if before == "" {
+		before = qosClass(&b.pod.Spec)
+	}
+	spec := b.resized()
+	if b.whole != nil {
+		whole := corev1.ResourceRequirements{}
+		if spec.Resources != nil {
+			whole = *spec.Resources
+		}
+		spec.Resources = &corev1.ResourceRequirements{
+			Limits: changedResources(whole.Limits, b.whole.Limits), Requests: changedResources(whole.Requests, b.whole.Requests),
 		}
 	}
 	return before, qosClass(&spec)
+}
+
+// resized returns the spec of the pod with its containers as they are to be.
+func (b *batch) resized() corev1.PodSpec {
+	spec := b.pod.Spec
+	spec.InitContainers, spec.Containers = slices.Clone(spec.InitContainers), slices.Clone(spec.Containers)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			container := &containers[i]
+			if c := b.work[container.Name]; c != nil && c.resizes() {
+				container.Resources.Limits = changedResources(container.Resources.Limits, c.limits)
+				container.Resources.Requests = changedResources(container.Resources.Requests, c.requests)
+			}
+		}
+	}
+	return spec
+}
+
+// resizeWhole finds what the pod as a whole is to have, by the template and by the containers that the pod will have: what the
+// template leaves out, the API server has made from those, and it makes it once.
+func (b *batch) resizeWhole(template *corev1.ResourceRequirements) {
+	if template == nil {
+		return
+	}
+	spec, has := b.resized(), corev1.ResourceRequirements{}
+	if b.pod.Spec.Resources != nil {
+		has = *b.pod.Spec.Resources
+	}
+	wanted := wholeOf(&spec, *template)
+	for name := range wanted.Limits {
+		_, given := template.Limits[name]
+		if _, ok := has.Limits[name]; !ok && !given {
+			delete(wanted.Limits, name) // servers before 1.37 make no limit
+		}
+	}
+	settleResources(wanted.Limits, has.Limits)
+	settleResources(wanted.Requests, has.Requests)
+	if len(wanted.Limits)+len(wanted.Requests) > 0 {
+		b.whole = &wanted
+	}
 }
 
 func changedResources(has, changes corev1.ResourceList) corev1.ResourceList {
@@ -364,7 +444,37 @@ func Unfinished(pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	// All three fields of later batches begin like this, unless a writer has escaped characters that need no escape.
 	text, _ := annotation(pod, StateKey, oldStateKey)
-	return strings.Contains(text, `"nextContainer`) || strings.IndexByte(text, '\\') >= 0
+	return mayHave(text, `"nextContainer`) // all three fields of later batches begin like this
+}
+
+// mayHave reports whether JSON may have a field whose name begins like that, as far as can be seen without decoding it. What is
+// quoted inside a value is none, and a writer may have escaped letters that need no escape.
+func mayHave(text, field string) bool {
+	if strings.IndexByte(text, '\\') < 0 {
+		return strings.Contains(text, field)
+	}
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			if i+1 < len(text) && text[i+1] == 'u' && !isSpecial(text[min(i+2, len(text)):]) {
+				return true
+			}
+			i++ // what is escaped begins no name
+		case strings.HasPrefix(text[i:], field):
+			return true
+		}
+	}
+	return false
+}
+
+// isSpecial reports whether the digits of an escape are those of a character that writers escape: <, > and &, or one that ends
+// lines in JavaScript.
+func isSpecial(digits string) bool {
+	for _, special := range [...]string{"003c", "003e", "0026", "2028", "2029"} {
+		if len(digits) >= len(special) && strings.EqualFold(digits[:len(special)], special) {
+			return true
+		}
+	}
+	return false
 }

@@ -95,10 +95,10 @@ func TestBeginRefuses(t *testing.T) {
 		change          func(*corev1.Pod)
 		is              error
 	}{
-		{"container", "a patch would add it", `no container "agent"`, func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }, inplace.ErrObstacle},
-		{"limit", "a patch would add it", "no limit of cpu", func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Limits, "cpu") }, inplace.ErrObstacle},
-		{"request", "a patch would add it", "no request of cpu", func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, "cpu") }, inplace.ErrObstacle},
-		{"no resize", "the API server refuses it", "cannot resize", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Resources = nil }, inplace.ErrObstacle},
+		{"container", "a patch would add it", "spec.containers[agent]: running pods lack the container", func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }, inplace.ErrObstacle},
+		{"limit", "a patch would add it", "limits[cpu]: running pods lack", func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Limits, "cpu") }, inplace.ErrObstacle},
+		{"request", "a patch would add it", "requests[cpu]: running pods lack", func(p *corev1.Pod) { delete(p.Spec.Containers[0].Resources.Requests, "cpu") }, inplace.ErrObstacle},
+		{"no resize", "the API server refuses it", "its kubelet reports no resources", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Resources = nil }, inplace.ErrObstacle},
 		{"state", "nobody knows what is under way", "unreadable", func(p *corev1.Pod) { p.Annotations[inplace.StateKey] = "{" }, inplace.ErrUnreadable},
 		{"grace", "nobody knows what is under way", "unreadable", func(p *corev1.Pod) { p.Annotations[inplace.GraceKey] = "{" }, inplace.ErrUnreadable},
 	}

@@ -89,16 +89,35 @@ func TestSurprises(t *testing.T) {
 				t.Errorf("%+v, %v", state, err)
 			}
 		}},
-		{"5 untagged image with a port", "Kruise never completes: the tag is latest", func(t *testing.T) {
-			_, pod := update(t, agent("agent:1"), agent("reg:5000/app"))
-			pod.Status.ContainerStatuses[0].Image = "reg:5000/app:latest"
-			if !inplace.Completed(pod).Done {
-				t.Error(inplace.Completed(pod).Waits)
+		{"5 untagged image with a port", "Kruise never completes: the tag is latest; its state does not say what the container was made from", func(t *testing.T) {
+			for wanted, reported := range map[string]string{"reg:5000/app": "reg:5000/app:latest", "app:v2": "docker.io/library/app:v2"} {
+				pod := podOf(agent(wanted), "v2")
+				pod.Annotations[inplace.StateKey] = `{"revision":"v2","updateTimestamp":"2026-01-15T12:00:00Z","updateImages":true,` +
+					`"lastContainerStatuses":{"agent":{"imageID":"` + pod.Status.ContainerStatuses[0].ImageID + `"}}}`
+				pod.Status.ContainerStatuses[0].Image = reported
+				if !inplace.Completed(pod).Done {
+					t.Error(inplace.Completed(pod).Waits)
+				}
 			}
-			_, pod = update(t, agent("agent:1"), agent("app:v2"))
-			pod.Status.ContainerStatuses[0].Image = "docker.io/library/app:v2"
-			if !inplace.Completed(pod).Done {
-				t.Error(inplace.Completed(pod).Waits)
+		}},
+		{"an image that is only spelled otherwise", "the kubelet restarts the container for any change of the text", func(t *testing.T) {
+			for _, image := range []string{"docker.io/library/agent:1", "agent:1@sha256:1"} {
+				_, pod := update(t, agent("agent:1"), agent(image))
+				pod.Status.ContainerStatuses[0].Image = "docker.io/library/agent:1"
+				pod.Status.ContainerStatuses[0].ImageID = "docker.io/library/agent@sha256:1"
+				state, err := inplace.StateOf(pod)
+				if err != nil {
+					t.Fatal(err)
+				}
+				state.LastContainerStatuses["agent"] = inplace.ContainerStatus{ImageID: "docker.io/library/agent@sha256:1"}
+				pod.Annotations[inplace.StateKey] = text(state)
+				if inplace.Completed(pod).Done {
+					t.Errorf("%s: done before the container has restarted", image)
+				}
+				run(pod, []string{"agent"}, start.Add(time.Second))
+				if !inplace.Completed(pod).Done {
+					t.Error(inplace.Completed(pod).Waits)
+				}
 			}
 		}},
 		{"6 sidecar that reports no resources", "Kruise waits for it: it was not resized", func(t *testing.T) {
@@ -115,7 +134,7 @@ func TestSurprises(t *testing.T) {
 				t.Error(inplace.Completed(pod).Waits)
 			}
 		}},
-		{"7 a limit added or removed", "a recreate, as for Kruise: the kubelet would refuse it", func(t *testing.T) {
+		{"7 a limit added or removed", "Kruise recreates for both; the API server refuses only to remove one", func(t *testing.T) {
 			limited := one(func(p *corev1.PodTemplateSpec) {
 				p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: sized("cpu=2"), Requests: sized("cpu=1")}
 			})
@@ -124,7 +143,7 @@ func TestSurprises(t *testing.T) {
 			if u := inplace.Compare(limited, unlimited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceRemoved {
 				t.Error(u.Obstacles)
 			}
-			if u := inplace.Compare(unlimited, limited, options); len(u.Obstacles) != 1 || u.Obstacles[0].Code != inplace.ResourceAdded {
+			if u := inplace.Compare(unlimited, limited, options); !u.InPlace() || len(u.Resources) != 1 || !u.Resources[0].Added {
 				t.Error(u.Obstacles)
 			}
 		}},

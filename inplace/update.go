@@ -14,11 +14,13 @@ import (
 type Update struct {
 	// Obstacles are all reasons why the change cannot be made in place, sorted by path, code and detail. None: it can.
 	Obstacles []Obstacle
-	// Images that change, in the order of the containers.
+	// Images that change, in the order of the containers; sidecars come first.
 	Images []ImageChange
-	// Resources are the requests and limits of cpu and memory that change, in the order of the containers; limits
-	// before requests, cpu before memory.
+	// Resources are the requests and limits of cpu and memory that change or are added, in the order of the containers, init
+	// containers first, and the pod as a whole last; limits before requests, cpu before memory.
 	Resources []ResourceChange
+	// Tolerations that the template adds, in its order.
+	Tolerations []corev1.Toleration `json:",omitempty"`
 	// Labels that the template adds, changes or drops, sorted by key.
 	Labels []MetadataChange
 	// Annotations that the template adds, changes or drops, sorted by key.
@@ -33,11 +35,16 @@ type Update struct {
 	metadata changedMetadata
 	// work is what changes container by container.
 	work work
+	// whole are the resources of the pod as a whole by the new template; nil if it has none, or if nothing is resized.
+	whole *corev1.ResourceRequirements
 	// resizeRestarts reports whether a resize restarts a container by the resize policies of the new template.
 	resizeRestarts bool
+	// features are those that a node has to declare; restartsSidecar is whether its kubelet has to restart sidecars.
+	features        []string
+	restartsSidecar bool
 }
 
-// ImageChange is a container's change of image.
+// ImageChange is the change of image of a container or sidecar.
 type ImageChange struct {
 	// Container that changes.
 	Container string
@@ -45,16 +52,18 @@ type ImageChange struct {
 	Old, New string
 }
 
-// ResourceChange is a container's change of one request or limit.
+// ResourceChange is the change of one request or limit.
 type ResourceChange struct {
-	// Container that changes.
+	// Container that changes. Empty: the pod as a whole.
 	Container string
 	// Limit reports whether a limit changes; else a request does.
 	Limit bool
 	// Resource is cpu or memory.
 	Resource corev1.ResourceName
-	// Old and New quantity.
+	// Old and New quantity. Old is zero if Added.
 	Old, New resource.Quantity
+	// Added reports whether only the new template has the request or limit.
+	Added bool `json:",omitempty"`
 }
 
 // MetadataChange is the change of one label or annotation of the template.

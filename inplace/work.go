@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // work is what is to change in containers, by name. The zero value may be read, but not written.
@@ -72,8 +73,21 @@ func (w work) add(other work) {
 	}
 }
 
-// settle removes from w what pod has already, because such a change would be waited for in vain. It also removes containers,
-// requests and limits that the pod lacks, because a patch would add them; they can only come from an annotation.
+// trim removes requests and limits that the pod lacks from what an annotation says, because a patch would add them.
+func (w work) trim(pod *corev1.Pod) {
+	lacks := func(has corev1.ResourceList) func(corev1.ResourceName, resource.Quantity) bool {
+		return func(name corev1.ResourceName, _ resource.Quantity) bool { _, ok := has[name]; return !ok }
+	}
+	for name, c := range w {
+		if container := containerOf(pod, name); container != nil {
+			maps.DeleteFunc(c.limits, lacks(container.Resources.Limits))
+			maps.DeleteFunc(c.requests, lacks(container.Resources.Requests))
+		}
+	}
+}
+
+// settle removes from w what pod has already, because such a change would be waited for in vain. It also removes containers that
+// the pod lacks, because a patch would add them; they can only come from an annotation.
 func (w work) settle(pod *corev1.Pod) {
 	for name, c := range w {
 		container := containerOf(pod, name)
@@ -102,7 +116,7 @@ func (w work) settle(pod *corev1.Pod) {
 
 func settleResources(wanted, has corev1.ResourceList) {
 	for key, quantity := range wanted {
-		if present, ok := has[key]; !ok || present.Cmp(quantity) == 0 {
+		if present, ok := has[key]; ok && present.Cmp(quantity) == 0 {
 			delete(wanted, key)
 		}
 	}
@@ -138,10 +152,9 @@ func (w work) resize() bool {
 
 // restarts reports whether any container restarts (I4). The resize policies of the pod decide whether a resize restarts one.
 func (w work) restarts(pod *corev1.Pod) bool {
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		c := w[container.Name]
-		if c != nil && (c.image != "" || c.reads() || c.resizeRestarts(container)) {
+	for name, c := range w {
+		container := containerOf(pod, name)
+		if container != nil && (c.image != "" || c.reads() || c.resizeRestarts(container)) {
 			return true
 		}
 	}
@@ -183,19 +196,40 @@ func (c *containerWork) refs() RefMetadata {
 	return ref
 }
 
-func containerOf(pod *corev1.Pod, name string) *corev1.Container {
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].Name == name {
-			return &pod.Spec.Containers[i]
+// containerOf returns the container or init container of that name, of which a pod has one; nil if it has none.
+func containerOf(pod *corev1.Pod, name string) *corev1.Container { return containerIn(&pod.Spec, name) }
+
+func containerIn(spec *corev1.PodSpec, name string) *corev1.Container {
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == name {
+			return &spec.Containers[i]
+		}
+	}
+	return initContainerIn(spec, name)
+}
+
+func initContainerIn(spec *corev1.PodSpec, name string) *corev1.Container {
+	for i := range spec.InitContainers {
+		if spec.InitContainers[i].Name == name {
+			return &spec.InitContainers[i]
 		}
 	}
 	return nil
 }
 
+// hasEnded reports whether the container is an init container that is no sidecar: it has run to its end in a pod that runs.
+func hasEnded(pod *corev1.Pod, name string) bool {
+	container := initContainerIn(&pod.Spec, name)
+	return container != nil && !isSidecar(container)
+}
+
+// statusOf returns the status of a container or init container; nil if none is reported.
 func statusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == name {
-			return &pod.Status.ContainerStatuses[i]
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == name {
+				return &statuses[i]
+			}
 		}
 	}
 	return nil

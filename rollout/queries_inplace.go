@@ -37,8 +37,12 @@ func (r *run) findInPlace(i int32) inPlace {
 	}
 	found := inPlace{change: r.changeTo(n.goal, p.hash)}
 	update := found.change.update
-	if update.InPlace() && (!r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.hasAny(digested)) {
+	switch {
+	case !update.InPlace():
+	case !r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.hasAny(digested):
 		found.obstruction = inplace.Overridden // only what the template says changes in place (I2), not overrides
+	case update.Lacks(n.Object) != "":
+		found.obstruction = inplace.NodeLacks
 	}
 	return found
 }
@@ -75,7 +79,7 @@ func (r *run) isUnlike(i int32, change *change) bool {
 // because it costs more than findInPlace.
 func (r *run) nextStep(i int32, change *change, metadata inplace.Metadata) (inplace.Step, error) {
 	n := &r.nodes[i]
-	target := inplace.Target{Revision: r.goalHash(n)}
+	target := inplace.Target{Revision: r.goalHash(n), Node: n.Object}
 	return change.update.Begin(r.pods[n.outdatedPod].Object, target, metadata, r.snapshot.Now)
 }
 

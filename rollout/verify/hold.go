@@ -255,7 +255,8 @@ func (v *verifier) obstructed(p *pod) bool {
 func (v *verifier) plainlyObstructed(p *pod) bool {
 	update := v.updateOf(p)
 	return inplace.Obstruct(p.object) != 0 || !update.InPlace() || !v.fits(p) ||
-		len(update.Resources) > 0 && p.digest != "" // I2 is about what the template says
+		len(update.Resources) > 0 && p.digest != "" || // I2 is about what the template says
+		update.InPlace() && update.Lacks(p.node.object) != ""
 }
 
 // beginError is why the update of the pod in place cannot begin.
@@ -273,7 +274,7 @@ type beginning struct {
 // begin is what there is to do now to update the pod in place, by package inplace. It is asked once.
 func (v *verifier) begin(p *pod) (inplace.Step, error) {
 	if p.beginning == nil {
-		target := inplace.Target{Revision: v.goalHash(p.node)}
+		target := inplace.Target{Revision: v.goalHash(p.node), Node: p.node.object}
 		step, err := v.updateOf(p).Begin(p.object, target, inplace.Metadata{}, v.snapshot.Now)
 		p.beginning = &beginning{step, err}
 	}
