@@ -3,20 +3,20 @@ package inplace
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/component-helpers/nodedeclaredfeatures/features/inplacepodresize"
 )
 
-var (
+const (
 	// serverVersion is the version of the API server whose demands on nodes are asked for. Features that nodes need not declare
 	// any more drop out with later ones.
-	serverVersion = version.MustParseSemantic("1.37.0")
+	serverVersion = "1.37.0"
 	// sidecarVersion is the first kubelet that restarts a sidecar whose image changes.
-	sidecarVersion = version.MustParseSemantic("1.33.0")
+	sidecarVersion = "1.33.0"
 )
 
 // needs finds what a node has to offer for the update. It is asked of updates without obstacles, whose templates have the same
@@ -24,10 +24,22 @@ var (
 func (d *differ) needs() {
 	u := d.update
 	for _, change := range u.Images {
-		u.restartsSidecar = u.restartsSidecar || strings.HasPrefix(d.containerPath(change.Container), "spec.initContainers")
+		if initContainerIn(&d.new.Spec, change.Container) != nil {
+			u.kubelet = version.MustParseSemantic(sidecarVersion)
+		}
 	}
 	framework := nodedeclaredfeatures.DefaultFramework
-	set, err := framework.InferForPodUpdate(&nodedeclaredfeatures.PodInfo{Spec: &d.old.Spec}, &nodedeclaredfeatures.PodInfo{Spec: &d.new.Spec}, serverVersion)
+	// The framework compares how quantities are written, and the server stores them in one way.
+	old := d.old.Spec
+	old.InitContainers = slices.Clone(old.InitContainers)
+	for i := range old.InitContainers {
+		if now := d.new.Spec.InitContainers[i].Resources; apiequality.Semantic.DeepEqual(old.InitContainers[i].Resources, now) {
+			old.InitContainers[i].Resources = now
+		}
+	}
+	set, err := framework.InferForPodUpdate(
+		&nodedeclaredfeatures.PodInfo{Spec: &old}, &nodedeclaredfeatures.PodInfo{Spec: &d.new.Spec},
+		version.MustParseSemantic(serverVersion))
 	if err == nil {
 		u.features, _ = framework.Unmap(set) // the set is the framework's own
 	}
@@ -42,7 +54,7 @@ func (d *differ) needs() {
 // needs a feature which the node does not declare (status.declaredFeatures), and kubelets before 1.33 restart no sidecar. A kubelet
 // that does not say its version is taken for a newer one. A nil node declares nothing. An update with obstacles needs nothing more.
 func (u *Update) Lacks(node *corev1.Node) string {
-	if u == nil || len(u.features) == 0 && !u.restartsSidecar {
+	if u == nil || len(u.features) == 0 && u.kubelet == nil {
 		return ""
 	}
 	var status corev1.NodeStatus
@@ -54,8 +66,11 @@ func (u *Update) Lacks(node *corev1.Node) string {
 			return "it does not declare the feature " + feature
 		}
 	}
-	if kubelet, err := version.ParseGeneric(status.NodeInfo.KubeletVersion); u.restartsSidecar && err == nil && kubelet.LessThan(sidecarVersion) {
-		return fmt.Sprintf("its kubelet %s does not restart sidecars, which needs %s", status.NodeInfo.KubeletVersion, sidecarVersion)
+	if u.kubelet == nil {
+		return ""
+	}
+	if kubelet, err := version.ParseGeneric(status.NodeInfo.KubeletVersion); err == nil && kubelet.LessThan(u.kubelet) {
+		return fmt.Sprintf("its kubelet %s does not restart sidecars, which needs %s", status.NodeInfo.KubeletVersion, u.kubelet)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package inplace
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
 )
@@ -39,9 +40,9 @@ type Update struct {
 	whole *corev1.ResourceRequirements
 	// resizeRestarts reports whether a resize restarts a container by the resize policies of the new template.
 	resizeRestarts bool
-	// features are those that a node has to declare; restartsSidecar is whether its kubelet has to restart sidecars.
-	features        []string
-	restartsSidecar bool
+	// features are those that a node has to declare, kubelet the least version that its kubelet has to have; nil: any.
+	features []string
+	kubelet  *version.Version
 }
 
 // ImageChange is the change of image of a container or sidecar.

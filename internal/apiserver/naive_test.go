@@ -46,8 +46,9 @@ func naivePatch(pod *corev1.Pod, patch *rollout.Patch) (*corev1.Pod, error) {
 		patched.Labels, patched.Annotations = merged.Labels, merged.Annotations
 		patched.OwnerReferences, patched.Finalizers = merged.OwnerReferences, merged.Finalizers
 		if !sameButImages(&before.Spec, &merged.Spec) {
-			return nil, errors.New("of the spec of a pod only images can change")
+			return nil, errors.New("of the spec of a pod only images can change, and tolerations be added")
 		}
+		patched.Spec.Tolerations = merged.Spec.Tolerations
 		for i := range patched.Spec.Containers {
 			patched.Spec.Containers[i].Image = merged.Spec.Containers[i].Image
 		}
@@ -92,6 +93,17 @@ func mergedPod(pod *corev1.Pod, patch *rollout.Patch) (before, after *corev1.Pod
 // sameButImages reports whether the specs differ at most in the images of containers.
 func sameButImages(before, after *corev1.PodSpec) bool {
 	a, b := before.DeepCopy(), after.DeepCopy()
+	for _, old := range a.Tolerations {
+		kept := false
+		for _, new := range b.Tolerations {
+			new.TolerationSeconds = old.TolerationSeconds
+			kept = kept || apiequality.Semantic.DeepEqual(old, new)
+		}
+		if !kept {
+			return false
+		}
+	}
+	a.Tolerations, b.Tolerations = nil, nil
 	for _, spec := range []*corev1.PodSpec{a, b} {
 		for i := range spec.Containers {
 			spec.Containers[i].Image = ""
@@ -136,15 +148,27 @@ func naiveResize(spec, wanted *corev1.PodSpec) error {
 	if !slices.Equal(names(spec), names(wanted)) {
 		return errors.New("a resize cannot add, remove or reorder containers")
 	}
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		to := wanted.Containers[i].Resources
-		err := errors.Join(naiveResizable(c.Resources.Limits, to.Limits), naiveResizable(c.Resources.Requests, to.Requests))
-		if err != nil {
-			return fmt.Errorf("container %s: %w", c.Name, err)
+	for _, lists := range [][2][]corev1.Container{{spec.Containers, wanted.Containers}, {spec.InitContainers, wanted.InitContainers}} {
+		for i := range lists[0] {
+			c, to := &lists[0][i], lists[1][i].Resources
+			err := errors.Join(naiveResizable(c.Resources.Limits, to.Limits), naiveResizable(c.Resources.Requests, to.Requests))
+			if err != nil {
+				return fmt.Errorf("container %s: %w", c.Name, err)
+			}
+			c.Resources.Limits, c.Resources.Requests = to.Limits.DeepCopy(), to.Requests.DeepCopy()
 		}
-		c.Resources.Limits, c.Resources.Requests = to.Limits.DeepCopy(), to.Requests.DeepCopy()
 	}
+	before, after := &corev1.ResourceRequirements{}, &corev1.ResourceRequirements{}
+	if spec.Resources != nil {
+		before = spec.Resources
+	}
+	if wanted.Resources != nil {
+		after = wanted.Resources
+	}
+	if err := errors.Join(naiveResizable(before.Limits, after.Limits), naiveResizable(before.Requests, after.Requests)); err != nil {
+		return fmt.Errorf("the pod: %w", err)
+	}
+	spec.Resources = wanted.Resources.DeepCopy()
 	return nil
 }
 

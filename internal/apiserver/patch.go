@@ -20,8 +20,9 @@ import (
 var ErrConflict = errors.New("conflict")
 
 // Patch is the pod after the patch, as an API server applies it. On the pod itself everything but the status can change, and of
-// the spec only images. On "status" only the status can change. On "resize" only the cpu and memory of containers can, and the
-// containers must stay the same ones. What the subresource does not cover is dropped silently, as on an API server.
+// the spec only images and tolerations that are added. On "status" only the status can change. On "resize" only the cpu and memory
+// of containers and of the pod as a whole can, and the containers must stay the same ones. What the subresource does not cover is
+// dropped silently, as on an API server.
 //
 // The result shares nothing with the pod, which is not written to. The caller sets its resource version. The error is
 // [ErrConflict], or that of a patch that no API server would accept.
@@ -86,7 +87,7 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 		patched.Labels, patched.Annotations = merged.Labels, merged.Annotations
 		patched.OwnerReferences, patched.Finalizers = merged.OwnerReferences, merged.Finalizers
 		if names("spec") && !sameButImages(&pod.Spec, &merged.Spec, m.strategic && namesImages(change["spec"])) {
-			return nil, errors.New("of the spec of a pod only images can change")
+			return nil, errors.New("of the spec of a pod only images can change, and tolerations be added")
 		}
 		return patched, nil
 	case "status":
@@ -102,7 +103,7 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 	}
 }
 
-// sameButImages reports whether the specs differ at most in the images of containers. With onlyImages, the patch named nothing
+// sameButImages reports whether the specs differ at most in the images of containers and in tolerations that are added. With onlyImages, the patch named nothing
 // but containers and images. Then the only other difference can be the order of containers, or a new container.
 func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	if !sameContainers(before, after) {
@@ -111,7 +112,17 @@ func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	if onlyImages {
 		return true
 	}
+	for _, toleration := range before.Tolerations {
+		kept := func(other corev1.Toleration) bool {
+			other.TolerationSeconds = toleration.TolerationSeconds // they alone may change
+			return apiequality.Semantic.DeepEqual(toleration, other)
+		}
+		if !slices.ContainsFunc(after.Tolerations, kept) {
+			return false
+		}
+	}
 	a, b := *before, *after
+	a.Tolerations, b.Tolerations = nil, nil
 	for _, spec := range [...]*corev1.PodSpec{&a, &b} {
 		spec.Containers, spec.InitContainers = withoutImages(spec.Containers), withoutImages(spec.InitContainers)
 	}
@@ -177,9 +188,30 @@ func resize(spec, wanted *corev1.PodSpec) error {
 	if !sameContainers(spec, wanted) {
 		return errors.New("a resize cannot add, remove or reorder containers")
 	}
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		to := wanted.Containers[i].Resources
+	if err := resizeContainers(spec.Containers, wanted.Containers); err != nil {
+		return err
+	}
+	if err := resizeContainers(spec.InitContainers, wanted.InitContainers); err != nil {
+		return err
+	}
+	var has, to corev1.ResourceRequirements
+	if spec.Resources != nil {
+		has = *spec.Resources
+	}
+	if wanted.Resources != nil {
+		to = *wanted.Resources
+	}
+	if err := errors.Join(resizable(has.Limits, to.Limits), resizable(has.Requests, to.Requests)); err != nil {
+		return fmt.Errorf("the pod: %w", err)
+	}
+	spec.Resources = wanted.Resources.DeepCopy()
+	return nil
+}
+
+func resizeContainers(containers, wanted []corev1.Container) error {
+	for i := range containers {
+		c := &containers[i]
+		to := wanted[i].Resources
 		err := errors.Join(resizable(c.Resources.Limits, to.Limits), resizable(c.Resources.Requests, to.Requests))
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/kubelet"
@@ -130,19 +131,28 @@ func (r *rest) asTemplate(p *corev1.Pod) error {
 			return fmt.Errorf("which has annotation %s=%s instead of %s", key, p.Annotations[key], want)
 		}
 	}
-	for i := range like.Spec.Containers {
-		want := &like.Spec.Containers[i]
-		at := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == want.Name })
-		switch {
-		case at < 0:
+	for i := range kubelet.Count(like) {
+		want := kubelet.Container(like, i)
+		at := 0
+		for at < kubelet.Count(p) && kubelet.Container(p, at).Name != want.Name {
+			at++
+		}
+		if at == kubelet.Count(p) {
 			return fmt.Errorf("which has no container %s", want.Name)
-		case p.Spec.Containers[at].Image != want.Image:
-			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, p.Spec.Containers[at].Image, want.Image)
-		case !anyResources && !objects.SameResources(want.Resources, p.Spec.Containers[at].Resources):
-			return fmt.Errorf("whose container %s has resources %v instead of %v",
-				want.Name, p.Spec.Containers[at].Resources, want.Resources)
+		}
+		switch has := kubelet.Container(p, at); {
+		case has.Image != want.Image:
+			return fmt.Errorf("whose container %s has image %s instead of %s", want.Name, has.Image, want.Image)
+		case !anyResources && !objects.SameResources(want.Resources, has.Resources):
+			return fmt.Errorf("whose container %s has resources %v instead of %v", want.Name, has.Resources, want.Resources)
 		case len(kubelet.Resized(p, at)) > 0:
 			return fmt.Errorf("whose container %s does not have the resources of its spec", want.Name)
+		}
+	}
+	for _, want := range template.Spec.Tolerations {
+		same := func(has corev1.Toleration) bool { return equality.Semantic.DeepEqual(has, want) }
+		if !slices.ContainsFunc(p.Spec.Tolerations, same) {
+			return fmt.Errorf("which lacks the toleration %v", want)
 		}
 	}
 	return nil

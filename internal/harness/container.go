@@ -18,7 +18,7 @@ func (c *Cluster) dueContainer(p *simulated) happening {
 		return happening{}
 	}
 	var first happening
-	for i := range p.Spec.Containers {
+	for i := range kubelet.Count(p.Pod) {
 		if c.restartsContainer(p, i) {
 			h := happening{kind: ContainerRestarted, container: i}
 			h.at = c.when(p, c.behavior.Restart, defaultRestart)
@@ -28,7 +28,7 @@ func (c *Cluster) dueContainer(p *simulated) happening {
 		}
 		if changed := kubelet.Resized(p.Pod, i); len(changed) > 0 {
 			h := happening{kind: ContainerResized, container: i}
-			if kubelet.RestartsFor(&p.Spec.Containers[i], changed) {
+			if kubelet.RestartsFor(kubelet.Container(p.Pod, i), changed) {
 				h.kind = ContainerRestarted
 			}
 			h.at = c.when(p, c.behavior.Resize, defaultResize)
@@ -50,7 +50,7 @@ func (c *Cluster) when(p *simulated, configured, otherwise time.Duration) time.T
 
 // restarts reports whether any container is to become another one.
 func (c *Cluster) restarts(p *simulated) bool {
-	for i := range p.Spec.Containers {
+	for i := range kubelet.Count(p.Pod) {
 		if c.restartsContainer(p, i) {
 			return true
 		}
@@ -59,7 +59,7 @@ func (c *Cluster) restarts(p *simulated) bool {
 }
 
 func (c *Cluster) restartsContainer(p *simulated, i int) bool {
-	container := &p.Spec.Containers[i]
+	container := kubelet.Container(p.Pod, i)
 	if !p.up && !kubelet.HasRun(p.Pod, i) || slices.Contains(c.behavior.Stuck, container.Image) {
 		return false
 	}
@@ -80,7 +80,7 @@ func (c *Cluster) moveContainer(p *simulated, i int, kind EventKind) {
 		kubelet.ResizeContainer(changed, i)
 	}
 	c.replace(p, changed)
-	c.recordDetail(kind, p.Pod, changed.Spec.Containers[i].Name)
+	c.recordDetail(kind, p.Pod, kubelet.Container(changed, i).Name)
 	if kind == ContainerRestarted {
 		c.breakNode(p)
 	}

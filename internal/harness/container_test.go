@@ -105,9 +105,10 @@ func TestKubeletMovesContainers(t *testing.T) {
 			"agent:v2", "agent:v1", true, 1, "100m",
 		},
 		{
-			"image in another spelling", "it is the same image", inPlace(), harness.Behavior{},
+			"image in another spelling", "kubelets compare the text", inPlace(), harness.Behavior{},
 			[]string{`pod {"spec":{"containers":[{"name":"main","image":"docker.io/library/agent:v1"}]}}`},
-			"12:00:00 patched p on a", "agent:v1", "agent:v1", true, 0, "100m",
+			"12:00:00 patched p on a\n12:00:03 restarted p on a (main)\n12:00:08 ready p on a",
+			"docker.io/library/agent:v1", "docker.io/library/agent:v1", true, 1, "100m",
 		},
 		{
 			"image there and back", "the kubelet has seen neither", inPlace(), harness.Behavior{},

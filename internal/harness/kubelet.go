@@ -33,7 +33,7 @@ func (c *Cluster) newSimulated(pod *corev1.Pod) *simulated {
 	p := &simulated{Pod: pod, since: c.now, changed: c.now, asked: c.now}
 	p.up = len(pod.Spec.ReadinessGates) > 0 &&
 		(kubelet.ConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue || kubelet.ContainersReady(pod))
-	for i := range pod.Spec.Containers {
+	for i := range kubelet.Count(pod) {
 		p.running = append(p.running, kubelet.RunningIn(pod, i))
 	}
 	return p

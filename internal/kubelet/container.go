@@ -13,6 +13,39 @@ import (
 	"github.com/daemonplan/daemonplan/predownload"
 )
 
+// Count is how many containers of the pod run while it does: its containers, and its native sidecars after them. Init containers
+// that end are not simulated.
+func Count(pod *corev1.Pod) int {
+	n := len(pod.Spec.Containers)
+	for i := range pod.Spec.InitContainers {
+		if isSidecar(&pod.Spec.InitContainers[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Container is the container of that ordinal, below [Count], within the pod itself.
+func Container(pod *corev1.Pod, i int) *corev1.Container {
+	if i < len(pod.Spec.Containers) {
+		return &pod.Spec.Containers[i]
+	}
+	i -= len(pod.Spec.Containers)
+	for at := range pod.Spec.InitContainers {
+		if container := &pod.Spec.InitContainers[at]; isSidecar(container) {
+			if i == 0 {
+				return container
+			}
+			i--
+		}
+	}
+	return nil
+}
+
+func isSidecar(container *corev1.Container) bool {
+	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
 // Running is what a container was made from.
 type Running struct {
 	// Image is the name of the image in the pod's spec.
@@ -23,7 +56,7 @@ type Running struct {
 
 // Made is what the container of that ordinal would be made from now.
 func Made(pod *corev1.Pod, i int) Running {
-	container := &pod.Spec.Containers[i]
+	container := Container(pod, i)
 	return Running{Image: container.Image, Env: MetadataRead(pod, container)}
 }
 
@@ -31,7 +64,7 @@ func Made(pod *corev1.Pod, i int) Running {
 // a change of the image yet shows the old image in its status. No status shows what the environment holds. While an update that
 // changed the environment is under way, the container counts as not restarted for it.
 func RunningIn(pod *corev1.Pod, i int) Running {
-	container := &pod.Spec.Containers[i]
+	container := Container(pod, i)
 	r := Made(pod, i)
 	if status := StatusOf(pod, container.Name); status != nil && status.Image != "" && !SameImage(status.Image, container.Image) {
 		r.Image = status.Image
@@ -45,11 +78,11 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 	return r
 }
 
-// Outdated reports whether the container of that ordinal, which was made from was, must be made anew because the pod names
-// another image now. With env, it must also be made anew if metadata that its environment reads has changed.
+// Outdated reports whether the container of that ordinal, which was made from was, must be made anew because the pod names its
+// image otherwise now: kubelets compare the text, even if it means the same image. With env, it must also be made anew if metadata that its environment reads has changed.
 func Outdated(pod *corev1.Pod, i int, was Running, env bool) bool {
-	container := &pod.Spec.Containers[i]
-	return !SameImage(was.Image, container.Image) || env && was.Env != MetadataRead(pod, container)
+	container := Container(pod, i)
+	return was.Image != container.Image || env && was.Env != MetadataRead(pod, container)
 }
 
 // ImageID is the ID by which nodes know the image. Images with other names have other IDs.
@@ -90,28 +123,38 @@ func MetadataRead(pod *corev1.Pod, container *corev1.Container) string {
 
 // SameEnvironment reports whether all containers read the same metadata in both pods, which have the same containers.
 func SameEnvironment(a, b *corev1.Pod) bool {
-	for i := range min(len(a.Spec.Containers), len(b.Spec.Containers)) {
-		if MetadataRead(a, &a.Spec.Containers[i]) != MetadataRead(b, &b.Spec.Containers[i]) {
+	for i := range min(Count(a), Count(b)) {
+		if MetadataRead(a, Container(a, i)) != MetadataRead(b, Container(b, i)) {
 			return false
 		}
 	}
 	return true
 }
 
-// StatusOf is the status of the container of that name, within the pod itself, or nil if the kubelet reports none.
+// StatusOf is the status of the container or sidecar of that name, within the pod itself, or nil if the kubelet reports none.
 func StatusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == container {
-			return &pod.Status.ContainerStatuses[i]
+	for _, statuses := range [...][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == container {
+				return &statuses[i]
+			}
 		}
 	}
 	return nil
 }
 
+// statuses is the list in which the status of the container of that ordinal belongs.
+func statuses(pod *corev1.Pod, i int) *[]corev1.ContainerStatus {
+	if i < len(pod.Spec.Containers) {
+		return &pod.Status.ContainerStatuses
+	}
+	return &pod.Status.InitContainerStatuses
+}
+
 // ContainersReady reports whether the pod has containers and the kubelet reports each of them as ready.
 func ContainersReady(pod *corev1.Pod) bool {
-	for i := range pod.Spec.Containers {
-		if status := StatusOf(pod, pod.Spec.Containers[i].Name); status == nil || !status.Ready {
+	for i := range Count(pod) {
+		if status := StatusOf(pod, Container(pod, i).Name); status == nil || !status.Ready {
 			return false
 		}
 	}
@@ -120,10 +163,10 @@ func ContainersReady(pod *corev1.Pod) bool {
 
 // HasRun reports whether the container of that ordinal has run, according to its status.
 func HasRun(pod *corev1.Pod, i int) bool {
-	if i >= len(pod.Spec.Containers) {
+	if i >= Count(pod) {
 		return false
 	}
-	status := StatusOf(pod, pod.Spec.Containers[i].Name)
+	status := StatusOf(pod, Container(pod, i).Name)
 	return status != nil && (status.State.Waiting == nil || status.ContainerID != "")
 }
 

@@ -12,7 +12,7 @@ func Resized(pod *corev1.Pod, i int) []corev1.ResourceName {
 	if !HasRun(pod, i) {
 		return nil
 	}
-	container := &pod.Spec.Containers[i]
+	container := Container(pod, i)
 	var has corev1.ResourceRequirements
 	if status := StatusOf(pod, container.Name); status.Resources != nil {
 		has = *status.Resources
@@ -44,7 +44,7 @@ func RestartsFor(container *corev1.Container, changed []corev1.ResourceName) boo
 // ResizeContainer gives the running container of that ordinal the resources of its spec. It does nothing to a container without a
 // status, which gets them when it starts.
 func ResizeContainer(pod *corev1.Pod, i int) {
-	container := &pod.Spec.Containers[i]
+	container := Container(pod, i)
 	if status := StatusOf(pod, container.Name); status != nil {
 		status.Resources = container.Resources.DeepCopy()
 	}

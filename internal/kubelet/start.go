@@ -12,13 +12,13 @@ import (
 // StartContainer makes the container of that ordinal from the pod's spec and metadata of now, and returns what it was made from.
 // The container then runs, and is as ready as it was. If sameID lists its image, the container keeps the image ID that it had.
 func StartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Running {
-	container := &pod.Spec.Containers[i]
+	container := Container(pod, i)
 	status := StatusOf(pod, container.Name)
 	if status == nil {
 		// A container without a status was not counted yet: its first start makes the count 0.
-		pod.Status.ContainerStatuses = append(slices.Clip(pod.Status.ContainerStatuses),
-			corev1.ContainerStatus{Name: container.Name, RestartCount: -1})
-		status = &pod.Status.ContainerStatuses[len(pod.Status.ContainerStatuses)-1]
+		list := statuses(pod, i)
+		*list = append(slices.Clip(*list), corev1.ContainerStatus{Name: container.Name, RestartCount: -1})
+		status = &(*list)[len(*list)-1]
 	}
 	if status.State.Waiting == nil { // a container that waits was counted before, or has never run
 		status.RestartCount++
@@ -40,8 +40,8 @@ func StartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Runn
 // StartContainers makes all containers ready, and starts those that do not run because they have no status or wait. It writes
 // what those were made from to running, which has an element for each container, or is nil for callers who do not need it.
 func StartContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
-	for i := range pod.Spec.Containers {
-		name := pod.Spec.Containers[i].Name
+	for i := range Count(pod) {
+		name := Container(pod, i).Name
 		if status := StatusOf(pod, name); status == nil || status.State.Waiting != nil {
 			start(pod, running, i, sameID, now)
 		}
@@ -53,7 +53,7 @@ func StartContainers(pod *corev1.Pod, running []Running, sameID []string, now ti
 // ready yet. It writes to running as [StartContainers] does.
 func CreateContainers(pod *corev1.Pod, running []Running, sameID []string, now time.Time) {
 	pod.Status.Phase = corev1.PodRunning
-	for i := range pod.Spec.Containers {
+	for i := range Count(pod) {
 		start(pod, running, i, sameID, now)
 	}
 	Unready(pod, now)
@@ -78,7 +78,7 @@ func RestartContainer(pod *corev1.Pod, i int, sameID []string, now time.Time) Ru
 // the given reason. Its status shows what it ran before. The result is what it will be made from. A container without a status is
 // started.
 func HoldUpContainer(pod *corev1.Pod, i int, reason string, sameID []string, now time.Time) Running {
-	name := pod.Spec.Containers[i].Name
+	name := Container(pod, i).Name
 	var was corev1.ContainerStatus
 	reported := StatusOf(pod, name)
 	if reported != nil {
@@ -96,7 +96,7 @@ func HoldUpContainer(pod *corev1.Pod, i int, reason string, sameID []string, now
 
 // fall makes the container not ready, and the pod not Ready if it was Ready.
 func fall(pod *corev1.Pod, i int, now time.Time) {
-	SetContainerReady(pod, pod.Spec.Containers[i].Name, false)
+	SetContainerReady(pod, Container(pod, i).Name, false)
 	if ConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
 		Unready(pod, now)
 	}

@@ -40,24 +40,28 @@ func BackOff(failures int32) time.Duration {
 
 // SetWaiting lets all containers wait for one reason. The rest of their status stays for containers that ran before.
 func SetWaiting(pod *corev1.Pod, reason string) {
-	statuses := make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
-	for i := range pod.Spec.Containers {
-		status := corev1.ContainerStatus{Name: pod.Spec.Containers[i].Name, Image: pod.Spec.Containers[i].Image}
+	var containers, sidecars []corev1.ContainerStatus
+	for i := range Count(pod) {
+		status := corev1.ContainerStatus{Name: Container(pod, i).Name, Image: Container(pod, i).Image}
 		if known := StatusOf(pod, status.Name); known != nil {
 			status = *known
 		}
 		status.Ready = false
 		wait(&status, reason)
-		statuses = append(statuses, status)
+		if i < len(pod.Spec.Containers) {
+			containers = append(containers, status)
+		} else {
+			sidecars = append(sidecars, status)
+		}
 	}
-	pod.Status.ContainerStatuses = statuses
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = containers, sidecars
 }
 
 // Crash ends the container of that ordinal as if it had crashed. The container waits with [CrashLoopBackOff] for the kubelet to
 // start it again. That restart is counted already. The pod is Running, but neither it nor the container is ready. The container
 // must have run ([HasRun]). Nothing happens to a container without a status.
 func Crash(pod *corev1.Pod, i int, exitCode int32, reason string, now time.Time) {
-	status := StatusOf(pod, pod.Spec.Containers[i].Name)
+	status := StatusOf(pod, Container(pod, i).Name)
 	if status == nil {
 		return
 	}

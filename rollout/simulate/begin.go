@@ -61,7 +61,7 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 		object = settledPod(object)
 	}
 	p := s.addPod(object)
-	for i := range object.Spec.Containers {
+	for i := range kubelet.Count(object) {
 		if p.running[i] = kubelet.Made(object, i); inplace.Unfinished(object) {
 			p.running[i] = kubelet.RunningIn(object, i)
 		}
@@ -104,7 +104,7 @@ func (s *Simulation) takeImages(p *pod) {
 		return
 	}
 	started := false
-	for i := range object.Spec.Containers {
+	for i := range kubelet.Count(object) {
 		if lifecycle.Ready(object) || kubelet.HasRun(object, i) {
 			started = true
 			s.registry.put(p.node.name, p.node.zone, p.running[i].Image)
@@ -146,7 +146,7 @@ func statedPod(object *corev1.Pod) *corev1.Pod {
 // names.
 func settledPod(object *corev1.Pod) *corev1.Pod {
 	settled := object
-	for i := range object.Spec.Containers {
+	for i := range kubelet.Count(object) {
 		if len(kubelet.Resized(object, i)) > 0 {
 			if settled == object {
 				settled = object.DeepCopy()

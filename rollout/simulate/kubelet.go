@@ -161,7 +161,7 @@ func (s *Simulation) dueRunning(p *pod) (act, time.Duration) {
 	if s.anyOutdated(p) {
 		propose(actStop, p.changed+s.draw(p.rules.Restart, "restart", p))
 	}
-	for i := range p.object.Spec.Containers {
+	for i := range kubelet.Count(p.object) {
 		if len(kubelet.Resized(p.object, i)) > 0 {
 			propose(actResize, p.changed+s.draw(p.rules.Resize, "resize", p))
 			break
@@ -171,7 +171,7 @@ func (s *Simulation) dueRunning(p *pod) (act, time.Duration) {
 }
 
 func (s *Simulation) anyOutdated(p *pod) bool {
-	for i := range p.object.Spec.Containers {
+	for i := range kubelet.Count(p.object) {
 		if s.outdated(p, i) {
 			return true
 		}
@@ -212,8 +212,8 @@ func (p *pod) fire(s *Simulation) {
 	case actReady:
 		s.enter(p, ready)
 		p.sickly = 0
-		for i := range object.Spec.Containers {
-			kubelet.SetContainerReady(object, object.Spec.Containers[i].Name, true)
+		for i := range kubelet.Count(object) {
+			kubelet.SetContainerReady(object, kubelet.Container(object, i).Name, true)
 		}
 	case actCrash:
 		s.crash(p, object)
@@ -268,8 +268,8 @@ func (s *Simulation) startUp(p *pod, object *corev1.Pod) {
 	s.enter(p, readying)
 	p.up, p.runs = s.elapsed, p.rules
 	object.Status.Phase = corev1.PodRunning
-	for i := range object.Spec.Containers {
-		status := kubelet.StatusOf(object, object.Spec.Containers[i].Name)
+	for i := range kubelet.Count(object) {
+		status := kubelet.StatusOf(object, kubelet.Container(object, i).Name)
 		if status == nil || status.State.Running == nil || s.outdated(p, i) {
 			again := kubelet.HasRun(object, i)
 			p.running[i] = kubelet.StartContainer(object, i, nil, s.stamp())
@@ -283,7 +283,7 @@ func (s *Simulation) startUp(p *pod, object *corev1.Pod) {
 // restarted counts a container that was started again.
 func (s *Simulation) restarted(p *pod, object *corev1.Pod, i int) {
 	s.tally.restarted(p.crashes > 0)
-	r := s.about(p, ContainerRestarted, object.Spec.Containers[i].Name)
+	r := s.about(p, ContainerRestarted, kubelet.Container(object, i).Name)
 	r.Revision = revisionOf(object)
 	s.record(r)
 }
@@ -307,9 +307,9 @@ func (s *Simulation) crash(p *pod, object *corev1.Pod) {
 
 // stop ends the containers that are to be replaced. Like a kubelet it asks for the new images only then.
 func (s *Simulation) stop(p *pod, object *corev1.Pod) {
-	for i := range object.Spec.Containers {
+	for i := range kubelet.Count(object) {
 		if s.outdated(p, i) {
-			kubelet.SetContainerReady(object, object.Spec.Containers[i].Name, false)
+			kubelet.SetContainerReady(object, kubelet.Container(object, i).Name, false)
 		}
 	}
 	p.attempt++
@@ -320,12 +320,12 @@ func (s *Simulation) stop(p *pod, object *corev1.Pod) {
 // resize gives containers the resources that the pod's spec asks for, and restarts those that have to restart for that.
 func (s *Simulation) resize(p *pod, object *corev1.Pod) {
 	restart := false
-	for i := range object.Spec.Containers {
+	for i := range kubelet.Count(object) {
 		changed := kubelet.Resized(object, i)
 		if len(changed) == 0 {
 			continue
 		}
-		if kubelet.RestartsFor(&object.Spec.Containers[i], changed) {
+		if kubelet.RestartsFor(kubelet.Container(object, i), changed) {
 			restart = true
 			p.running[i] = kubelet.RestartContainer(object, i, nil, s.stamp())
 			s.restarted(p, object, i)

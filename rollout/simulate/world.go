@@ -185,7 +185,7 @@ func (s *Simulation) addPod(object *corev1.Pod) *pod {
 		}
 	}
 	p.rules, p.runs = s.rulesFor(p), &s.noRules
-	p.running = make([]kubelet.Running, len(object.Spec.Containers))
+	p.running = make([]kubelet.Running, kubelet.Count(object))
 	s.pods[object.UID] = p
 	s.order = append(s.order, p)
 	return p

@@ -10,9 +10,11 @@ import (
 
 // change is how two states of one pod differ, in what a rollout may change; other tells that there is more.
 type change struct {
-	labels, annotations []string // keys
-	finalizers          []string // that were added
-	images, resources   []string // names of containers
+	labels, annotations []string            // keys
+	finalizers          []string            // that were added
+	images, resources   []string            // names of containers and init containers
+	whole               bool                // cpu or memory of the pod as a whole
+	tolerations         []corev1.Toleration // that were added
 	conditions          []corev1.PodConditionType
 	other               bool
 }
@@ -31,12 +33,18 @@ func changeBetween(before, after *corev1.Pod) change {
 	rest.Finalizers = slices.DeleteFunc(slices.Clone(rest.Finalizers), func(name string) bool {
 		return slices.Contains(c.finalizers, name)
 	})
-	if len(before.Spec.Containers) == len(rest.Spec.Containers) {
-		rest.Spec.Containers = slices.Clone(rest.Spec.Containers)
-		for i := range rest.Spec.Containers {
-			c.container(&before.Spec.Containers[i], &rest.Spec.Containers[i])
+	for _, lists := range [][2]*[]corev1.Container{
+		{&before.Spec.Containers, &rest.Spec.Containers}, {&before.Spec.InitContainers, &rest.Spec.InitContainers},
+	} {
+		if len(*lists[0]) != len(*lists[1]) {
+			continue
+		}
+		*lists[1] = slices.Clone(*lists[1])
+		for i := range *lists[1] {
+			c.container(&(*lists[0])[i], &(*lists[1])[i])
 		}
 	}
+	c.pod(&before.Spec, &rest.Spec)
 	for i, now := range after.Status.Conditions {
 		if i >= len(before.Status.Conditions) || !apiequality.Semantic.DeepEqual(before.Status.Conditions[i], now) {
 			c.conditions = append(c.conditions, now.Type)
@@ -54,27 +62,54 @@ func (c *change) container(before, rest *corev1.Container) {
 		c.images = append(c.images, before.Name)
 		rest.Image = before.Image
 	}
-	resized := false
-	rest.Resources.Limits, rest.Resources.Requests = maps.Clone(rest.Resources.Limits), maps.Clone(rest.Resources.Requests)
-	for _, lists := range [][2]corev1.ResourceList{
-		{before.Resources.Limits, rest.Resources.Limits}, {before.Resources.Requests, rest.Resources.Requests},
-	} {
+	if takesResize(&before.Resources, &rest.Resources) {
+		c.resources = append(c.resources, before.Name)
+	}
+}
+
+// takesResize reports whether cpu or memory change or are added, and takes that out of rest.
+func takesResize(before, rest *corev1.ResourceRequirements) bool {
+	found := false
+	rest.Limits, rest.Requests = maps.Clone(rest.Limits), maps.Clone(rest.Requests)
+	for _, lists := range [][2]corev1.ResourceList{{before.Limits, rest.Limits}, {before.Requests, rest.Requests}} {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			old, had := lists[0][name]
-			if now, has := lists[1][name]; had && has && old.Cmp(now) != 0 {
-				resized = true
+			now, has := lists[1][name]
+			switch {
+			case !has || had && old.Cmp(now) == 0:
+				continue
+			case had:
 				lists[1][name] = old
+			default:
+				delete(lists[1], name)
 			}
+			found = true
 		}
 	}
-	if resized {
-		c.resources = append(c.resources, before.Name)
+	return found
+}
+
+// pod takes what may change of the pod as a whole out of the comparison.
+func (c *change) pod(before, rest *corev1.PodSpec) {
+	if rest.Resources != nil {
+		had, has := &corev1.ResourceRequirements{}, *rest.Resources
+		if before.Resources != nil {
+			had = before.Resources
+		}
+		if c.whole = takesResize(had, &has); c.whole && apiequality.Semantic.DeepEqual(*had, has) {
+			rest.Resources = before.Resources
+		}
+	}
+	if n := len(before.Tolerations); len(rest.Tolerations) > n &&
+		apiequality.Semantic.DeepEqual(before.Tolerations, rest.Tolerations[:n]) {
+		c.tolerations, rest.Tolerations = rest.Tolerations[n:], before.Tolerations
 	}
 }
 
 // none reports whether nothing differs.
 func (c *change) none() bool {
-	return len(c.labels)+len(c.annotations)+len(c.finalizers)+len(c.images)+len(c.resources)+len(c.conditions) == 0 && !c.other
+	return len(c.labels)+len(c.annotations)+len(c.finalizers)+len(c.images)+len(c.resources)+len(c.tolerations)+
+		len(c.conditions) == 0 && !c.whole && !c.other
 }
 
 func changedKeys(before, after map[string]string) []string {

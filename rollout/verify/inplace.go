@@ -258,7 +258,7 @@ func markedNotReady(pod *corev1.Pod) bool {
 func (c *patchedPod) checkContainers() {
 	taken := c.pod.begun && c.changesRevision(c.last)
 	for _, name := range slices.Concat(c.change.images, c.change.resources) {
-		if c.new != nil && containerNamed(c.new.Spec.Containers, name) == nil {
+		if c.new != nil && containerOf(&c.new.Spec, name) == nil {
 			c.wrong(9, "changes container %s, which the template does not have", name)
 		}
 	}
@@ -279,6 +279,17 @@ func (c *patchedPod) checkContainers() {
 			c.wrong(9, "I2: resizes container %s, which is not enabled", name)
 		case !taken:
 			c.wrong(9, "resizes container %s, and does not change the revision label with it", name)
+		}
+	}
+	switch {
+	case c.change.whole && !c.spec.Strategy.InPlace.Resize:
+		c.wrong(9, "I2: resizes the pod as a whole, which is not enabled")
+	case (c.change.whole || len(c.change.tolerations) > 0) && !taken:
+		c.wrong(9, "resizes the pod or adds tolerations, and does not change the revision label with it")
+	}
+	if node := c.pod.node; taken && node != nil && c.new != nil && c.old != nil {
+		if lacks := lacking(node.object, c.old, c.new); lacks != "" {
+			c.wrong(9, "I2: the update needs a node that %s", lacks)
 		}
 	}
 	if taken && c.spec.Strategy.InPlace.CgroupV1 && len(c.change.images) > 0 && len(c.change.resources) > 0 {
@@ -302,18 +313,40 @@ func (v *verifier) differsInMore(old, new *corev1.PodTemplateSpec) string {
 func differsInMore(old, new *corev1.PodTemplateSpec, options inplace.Options) string {
 	rest := old.DeepCopy()
 	rest.Labels, rest.Annotations = new.Labels, new.Annotations
-	if len(rest.Spec.Containers) == len(new.Spec.Containers) {
-		for i := range rest.Spec.Containers {
-			from, to := &new.Spec.Containers[i], &rest.Spec.Containers[i]
-			to.Image = from.Image
-			if options.Resize {
-				takeResources(to.Resources.Limits, from.Resources.Limits)
-				takeResources(to.Resources.Requests, from.Resources.Requests)
+	for _, lists := range [][2][]corev1.Container{
+		{rest.Spec.Containers, new.Spec.Containers}, {rest.Spec.InitContainers, new.Spec.InitContainers},
+	} {
+		for i := range min(len(lists[0]), len(lists[1])) {
+			if why := takeContainer(&lists[0][i], &lists[1][i], options); why != "" {
+				return why
 			}
 		}
 	}
+	if options.Resize && rest.Spec.Resources != nil && new.Spec.Resources != nil {
+		takeResources(&rest.Spec.Resources.Limits, new.Spec.Resources.Limits)
+		takeResources(&rest.Spec.Resources.Requests, new.Spec.Resources.Requests)
+	} else if options.Resize && rest.Spec.Resources == nil {
+		rest.Spec.Resources = new.Spec.Resources
+	}
+	if options.Tolerations == nil || *options.Tolerations {
+		added := false
+		for _, toleration := range rest.Spec.Tolerations {
+			same := func(other corev1.Toleration) bool { return apiequality.Semantic.DeepEqual(toleration, other) }
+			added = added || !slices.ContainsFunc(new.Spec.Tolerations, same)
+		}
+		if !added {
+			rest.Spec.Tolerations = new.Spec.Tolerations
+		}
+	}
 	if !apiequality.Semantic.DeepEqual(rest, new) {
-		return "more than images, labels, annotations and, where enabled, cpu and memory"
+		return "more than images, labels, annotations, tolerations that are added and, where enabled, cpu and memory"
+	}
+	for _, containers := range [][]corev1.Container{new.Spec.InitContainers, new.Spec.Containers} {
+		for i := range containers {
+			if readsMetadata(&containers[i], "labels", appsv1.DefaultDaemonSetUniqueLabelKey) {
+				return "what an env reads: the label of the revision"
+			}
+		}
 	}
 	for _, key := range slices.Concat(changedKeys(old.Labels, new.Labels), changedKeys(old.Annotations, new.Annotations)) {
 		for _, asks := range append([]string{"kubectl.kubernetes.io/restartedAt"}, options.RestartKeys...) {
@@ -339,16 +372,77 @@ func differsInMore(old, new *corev1.PodTemplateSpec, options inplace.Options) st
 	return ""
 }
 
-// takeResources overwrites cpu and memory that both lists have.
-func takeResources(to, from corev1.ResourceList) {
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if _, had := to[name]; !had {
-			continue
+// takeContainer takes over what may change of a container; of an init container, which has a restart policy if it is a sidecar, as
+// well. It tells what else would have to change with that.
+func takeContainer(to, from *corev1.Container, options inplace.Options) string {
+	sidecar := to.RestartPolicy != nil && *to.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	if !sidecar || options.Sidecars == nil || *options.Sidecars {
+		if to.ImagePullPolicy == "" && from.ImagePullPolicy == "" && to.Image != "" && pullsAlways(to.Image) != pullsAlways(from.Image) {
+			return "the pull policy of container " + to.Name + ", which follows the tag latest"
 		}
+		to.Image = from.Image
+	}
+	if options.Resize {
+		takeResources(&to.Resources.Limits, from.Resources.Limits)
+		takeResources(&to.Resources.Requests, from.Resources.Requests)
+	}
+	return ""
+}
+
+// pullsAlways reports whether an image is one of the tag latest, which no tag and no digest means, too.
+func pullsAlways(image string) bool {
+	name, _, digest := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], "@")
+	_, tag, tagged := strings.Cut(name, ":")
+	return tag == "latest" || !tagged && !digest
+}
+
+// takeResources overwrites cpu and memory, and adds what is new.
+func takeResources(to *corev1.ResourceList, from corev1.ResourceList) {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if quantity, has := from[name]; has {
-			to[name] = quantity
+			if *to == nil {
+				*to = corev1.ResourceList{}
+			}
+			(*to)[name] = quantity
 		}
 	}
+}
+
+// lacking tells what a node lacks to take the change in place; empty: nothing. Kubelets before 1.33 restart no sidecar. The API
+// server refuses to resize init containers that end, and pods that have resources as a whole, on nodes that do not declare it.
+func lacking(node *corev1.Node, old, new *corev1.PodTemplateSpec) string {
+	declares := func(feature string) bool {
+		return node != nil && slices.Contains(node.Status.DeclaredFeatures, feature)
+	}
+	resizes := false
+	for i := range new.Spec.InitContainers {
+		now := &new.Spec.InitContainers[i]
+		was := containerOf(&old.Spec, now.Name)
+		if was == nil {
+			continue
+		}
+		differs := !apiequality.Semantic.DeepEqual(was.Resources, now.Resources)
+		resizes = resizes || differs
+		switch sidecar := now.RestartPolicy != nil; {
+		case differs && !sidecar && !declares("InPlacePodVerticalScalingInitContainers"):
+			return "resizes init containers"
+		case sidecar && was.Image != now.Image && node != nil:
+			var minor int
+			if n, _ := fmt.Sscanf(node.Status.NodeInfo.KubeletVersion, "v1.%d", &minor); n == 1 && minor < 33 {
+				return "restarts sidecars"
+			}
+		}
+	}
+	for i := range new.Spec.Containers {
+		was := containerOf(&old.Spec, new.Spec.Containers[i].Name)
+		resizes = resizes || was != nil && !apiequality.Semantic.DeepEqual(was.Resources, new.Spec.Containers[i].Resources)
+	}
+	whole := new.Spec.Resources != nil && len(new.Spec.Resources.Limits)+len(new.Spec.Resources.Requests) > 0
+	resizes = resizes || !apiequality.Semantic.DeepEqual(old.Spec.Resources, new.Spec.Resources)
+	if whole && resizes && !declares("InPlacePodLevelResourcesVerticalScaling") {
+		return "resizes pods as a whole"
+	}
+	return ""
 }
 
 func readsMetadata(container *corev1.Container, field, key string) bool {

@@ -161,9 +161,9 @@ func TestVerifyInPlace(t *testing.T) {
 			plant: edit("resize", func(p *rewritten) { p.container()["resources"] = object{"requests": object{"cpu": "300m"}} }), want: 9, mention: "another cpu than 200m",
 		},
 		{
-			name: "memory that was not there", why: "I2: only what the container has already", scene: resized,
+			name: "memory that was not there", why: "I2: only what the template names", scene: resized,
 			plant: edit("resize", func(p *rewritten) { p.container()["resources"].(object)["requests"].(object)["memory"] = "1Gi" }),
-			want:  9, mention: "changes what is not to be changed there, or at all",
+			want:  9, mention: "gives container main memory that the template does not name",
 		},
 		{
 			name: "another container", why: "V9: only existing ones", scene: begun(),

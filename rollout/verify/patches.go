@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -136,18 +134,18 @@ func (v *verifier) checkStep(pod *pod, step *step, i int) {
 	wrong := change.other
 	switch subresource := step.patch.Subresource; subresource {
 	case "":
-		wrong = wrong || len(change.conditions)+len(change.resources) > 0
+		wrong = wrong || change.whole || len(change.conditions)+len(change.resources) > 0
 	case "status":
-		wrong = wrong || metadata || len(change.images)+len(change.resources) > 0
+		wrong = wrong || metadata || change.whole || len(change.images)+len(change.resources)+len(change.tolerations) > 0
 	case "resize":
-		wrong = wrong || metadata || len(change.images)+len(change.conditions) > 0
+		wrong = wrong || metadata || len(change.images)+len(change.conditions)+len(change.tolerations) > 0
 	default:
 		wrong = true
 	}
 	switch {
 	case wrong:
 		v.report(9, pod.name, "patch of pod %s to subresource %q changes what is not to be changed there, or at all: right are "+
-			"metadata and images, status: conditions, resize: cpu and memory", name, step.patch.Subresource)
+			"metadata, images and tolerations that are added, status: conditions, resize: cpu and memory", name, step.patch.Subresource)
 	case change.none() && i == 0:
 		v.report(4, pod.name, "patch of pod %s changes nothing; right is to leave it alone", name)
 	case change.none():
@@ -182,8 +180,7 @@ func (v *verifier) checkUnreadyFirst(pod *pod, step *step, change *change) {
 }
 
 func restartsOnResize(before, after *corev1.Pod, name string) bool {
-	i := slices.IndexFunc(before.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
-	old, now := &before.Spec.Containers[i], &after.Spec.Containers[i]
+	old, now := containerOf(&before.Spec, name), containerOf(&after.Spec, name)
 	for _, policy := range old.ResizePolicy {
 		limit, request := old.Resources.Limits[policy.ResourceName], old.Resources.Requests[policy.ResourceName]
 		changed := limit.Cmp(now.Resources.Limits[policy.ResourceName]) != 0 ||

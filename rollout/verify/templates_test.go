@@ -132,8 +132,10 @@ func TestVerifyTemplates(t *testing.T) {
 			plant: handBefore(func(*corev1.PodTemplateSpec) {}), want: 9, mention: "I2: begins an update in place from a template that differs in more",
 		},
 		{
-			name: "cpu that the old template lacks", why: "I2: only what the container has already", scene: begun(resizing(inplace.Options{Resize: true})),
-			plant: handBefore(func(*corev1.PodTemplateSpec) {}), want: 9, mention: "I2: begins an update in place from a template that differs in more",
+			name: "memory that the new template lacks", why: "I2: nothing is taken away", scene: begun(resizing(inplace.Options{Resize: true})),
+			plant: handBefore(func(t *corev1.PodTemplateSpec) {
+				t.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1Gi")}
+			}), want: 9, mention: "I2: begins an update in place from a template that differs in more",
 		},
 		{
 			name: "the image alone of a template with other cpu", why: "I2: without resize it needs a new pod", scene: begun(resizing(inplace.Options{Resize: true})),

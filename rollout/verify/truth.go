@@ -1,7 +1,10 @@
 package verify
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/daemonplan/daemonplan/inplace"
 )
@@ -28,25 +31,61 @@ func (c *patchedPod) checkTruth(after *corev1.Pod) {
 	if pending == nil {
 		pending = &inplace.UpdateState{}
 	}
-	for i := range after.Spec.Containers {
-		has := &after.Spec.Containers[i]
-		want, had, before := containerNamed(template.Spec.Containers, has.Name),
-			containerNamed(c.first.Spec.Containers, has.Name), &corev1.Container{}
-		if c.old != nil {
-			before = containerNamed(c.old.Spec.Containers, has.Name)
+	for _, containers := range [][]corev1.Container{after.Spec.InitContainers, after.Spec.Containers} {
+		for i := range containers {
+			c.checkContainer(&containers[i], template, state, pending)
 		}
-		if want == nil || had == nil {
-			continue
-		}
-		next := pending.NextContainerImages[has.Name]
-		others := before != nil && before.Image == want.Image && had.Image == has.Image && next == ""
-		goesOn := has.Image == next && c.goesOn() // the annotation was the promise, and it is kept
-		if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !others && !goesOn {
-			c.wrong(9, "container %s has image %s, but the revision label says %s", has.Name, has.Image, want.Image)
-		}
-		c.checkResources(has, had, before, want,
-			state.NextContainerResources[has.Name], pending.NextContainerResources[has.Name])
 	}
+	c.checkPod(after, template)
+}
+
+// checkPod is checkTruth for the tolerations of the template, and for the cpu and memory that it gives the pod as a whole.
+func (c *patchedPod) checkPod(after *corev1.Pod, template *corev1.PodTemplateSpec) {
+	if !c.pod.begun {
+		return
+	}
+	for _, toleration := range template.Spec.Tolerations {
+		same := func(has corev1.Toleration) bool { return apiequality.Semantic.DeepEqual(has, toleration) }
+		before := c.old != nil && slices.ContainsFunc(c.old.Spec.Tolerations, same) // then it is others who took it away
+		if !slices.ContainsFunc(after.Spec.Tolerations, same) && !before {
+			c.wrong(9, "lacks the toleration %v, which the revision label says", toleration)
+		}
+	}
+	if template.Spec.Resources == nil {
+		return
+	}
+	var has corev1.ResourceRequirements
+	if after.Spec.Resources != nil {
+		has = *after.Spec.Resources
+	}
+	changed := c.old != nil && !apiequality.Semantic.DeepEqual(c.old.Spec.Resources, template.Spec.Resources)
+	for _, l := range [][2]corev1.ResourceList{
+		{has.Limits, template.Spec.Resources.Limits}, {has.Requests, template.Spec.Resources.Requests},
+	} {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			if wanted, named := l[1][name]; named && changed && !equalQuantity(l[0], l[1], name) {
+				c.wrong(9, "has another %s as a whole than %s, which the revision label says", name, wanted.String())
+			}
+		}
+	}
+}
+
+// checkContainer is checkTruth for one container.
+func (c *patchedPod) checkContainer(has *corev1.Container, template *corev1.PodTemplateSpec, state, pending *inplace.UpdateState) {
+	want, had, before := containerOf(&template.Spec, has.Name), containerOf(&c.first.Spec, has.Name), &corev1.Container{}
+	if c.old != nil {
+		before = containerOf(&c.old.Spec, has.Name)
+	}
+	if want == nil || had == nil {
+		return
+	}
+	next := pending.NextContainerImages[has.Name]
+	others := before != nil && before.Image == want.Image && had.Image == has.Image && next == ""
+	goesOn := has.Image == next && c.goesOn() // the annotation was the promise, and it is kept
+	if has.Image != want.Image && state.NextContainerImages[has.Name] != want.Image && !others && !goesOn {
+		c.wrong(9, "container %s has image %s, but the revision label says %s", has.Name, has.Image, want.Image)
+	}
+	c.checkResources(has, had, before, want, state.NextContainerResources[has.Name], pending.NextContainerResources[has.Name])
 }
 
 // checkResources is checkTruth for the cpu and memory that the template names.
@@ -70,6 +109,10 @@ func (c *patchedPod) checkResources(
 			_, later := l.pending[name]
 			others := equalQuantity(l.before, l.want, name) && sameQuantity(l.had, l.has, name) && !later
 			goesOn := c.goesOn() && equalQuantity(l.has, l.pending, name)
+			limited := equalQuantity(l.has, want.Resources.Limits, name) // a request that is not named follows the limit
+			if _, had := l.had[name]; !had && !named && !later && !limited && !sameQuantity(l.had, l.has, name) {
+				c.wrong(9, "gives container %s %s that the template does not name", has.Name, name)
+			}
 			if named && !equalQuantity(l.has, l.want, name) && !equalQuantity(l.next, l.want, name) && !others && !goesOn {
 				c.wrong(9, "container %s has another %s than %s, which the revision label says", has.Name, name, wanted.String())
 			}
@@ -91,10 +134,13 @@ func sameQuantity(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	return !has && !had || equalQuantity(a, b, name)
 }
 
-func containerNamed(list []corev1.Container, name string) *corev1.Container {
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
+// containerOf is the container or init container of that name; nil: there is none.
+func containerOf(spec *corev1.PodSpec, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
 		}
 	}
 	return nil
