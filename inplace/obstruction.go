@@ -35,6 +35,9 @@ const (
 	Overridden
 	// NodeLacks: its node lacks what the change needs, which [Update.Lacks] tells: a feature, or a kubelet that is new enough.
 	NodeLacks
+	// Refused: the API server refused a step of the update. [Obstruct] does not find that; package rollout is told
+	// (rollout.InFlight.Refused).
+	Refused
 )
 
 // obstructionTexts are the texts of the obstructions, by number.
@@ -49,6 +52,7 @@ var obstructionTexts = [...]string{
 	Unlike:          "not what its revision says",
 	Overridden:      "its resources are overridden on its node, and have to change",
 	NodeLacks:       "its node cannot take that change",
+	Refused:         "the API server refused a step of the update",
 }
 
 // String returns the obstruction in a few words, "" for the zero value. An undefined value gives "Obstruction(n)".

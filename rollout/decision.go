@@ -42,7 +42,7 @@ type Decision struct {
 	// Canary reports whether the node is a canary node.
 	Canary bool
 	// Obstruction is what keeps the node's outdated pod from being updated in place, whatever the change (I3). Zero:
-	// nothing does, or the plan did not need to know.
+	// nothing does, or the plan did not need to know. [Plan.Obstructions] has what it does not say.
 	Obstruction inplace.Obstruction
 	// Domain says for which domain the node waits: its place in [Plan.Domains], counted from 1. 0: for none (B10).
 	Domain int32

@@ -374,6 +374,9 @@ func (p *Plan) partition() string {
 // how many more there are.
 func (p *Plan) obstruction(d *Decision) string {
 	if d.Diff == nil {
+		if detail := p.Obstructions[d.Node]; detail != "" {
+			return d.Obstruction.String() + ": " + detail
+		}
 		return d.Obstruction.String()
 	}
 	update := d.Diff.Update

@@ -78,6 +78,12 @@ func (r *run) noteInPlace(i int32, found inPlace) {
 	}
 	d := r.decision(i)
 	d.Obstruction = found.obstruction
+	if found.detail != "" {
+		if r.plan.Obstructions == nil {
+			r.plan.Obstructions = make(map[string]string)
+		}
+		r.plan.Obstructions[d.Node] = found.detail
+	}
 	if found.change == nil {
 		return
 	}

@@ -70,6 +70,9 @@ type Plan struct {
 	// Diffs say what updates in place from the revisions that candidates carry would change, or why they are not
 	// possible (I2). Their order carries no meaning. Nil with method Recreate.
 	Diffs []*RevisionDiff
+	// Obstructions say, by node and for readers, what the Obstruction of its decision does not say: what the node lacks
+	// (inplace.NodeLacks), or the words with which the API server refused the update (inplace.Refused). Nil: there are none.
+	Obstructions map[string]string
 	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Its phase is Idle
 	// while there is no trial.
 	Canary Canary

@@ -17,6 +17,8 @@ type inPlace struct {
 	// change between the pod's revision and that of its node's goal; nil: the two were not compared, because of the
 	// obstruction.
 	change *change
+	// detail is what the obstruction does not say, for readers: what the node lacks, or the words of the API server.
+	detail string
 }
 
 // obstructed reports whether something keeps the pod from being updated in place.
@@ -41,10 +43,26 @@ func (r *run) findInPlace(i int32) inPlace {
 	case !update.InPlace():
 	case !r.hasResources(n, p) || len(update.Resources) > 0 && p.traits.hasAny(digested):
 		found.obstruction = inplace.Overridden // only what the template says changes in place (I2), not overrides
-	case update.Lacks(n.Object) != "":
-		found.obstruction = inplace.NodeLacks
+	default:
+		if refused := r.refusalOf(p, r.goalHash(n)); refused != nil {
+			found.obstruction, found.detail = inplace.Refused, refused.Message
+		} else if found.detail = update.Lacks(n.Object); found.detail != "" {
+			found.obstruction = inplace.NodeLacks
+		}
 	}
 	return found
+}
+
+// refusalOf returns a patch of the update of the pod to a revision that the API server refused; nil: none. One that was to leave the
+// pod where it is belongs to the update, too: it was to make the pod not ready.
+func (r *run) refusalOf(p *pod, to string) *RefusedPatch {
+	refused := r.snapshot.InFlight.Refused
+	for i := range refused {
+		if refused[i].UID == p.Object.UID && (refused[i].Revision == to || refused[i].Revision == r.hashes[p.hash].value) {
+			return &refused[i]
+		}
+	}
+	return nil
 }
 
 // isBegunInPlace reports whether an earlier plan began an update in place of the node's outdated pod, which has not changed the

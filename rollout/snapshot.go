@@ -66,6 +66,20 @@ type InFlight struct {
 	// Pulls are pulls of images that were started and have not ended. The caller takes out a pull that ended well when the node
 	// reports the image, and moves one that failed to Snapshot.FailedPulls.
 	Pulls []predownload.Request
+	// Refused are patches of pods that the API server has refused and would refuse again, because of what they ask for. The update
+	// in place that they belong to is not possible then: with InPlaceIfPossible the pod is recreated, with InPlaceOnly held (I1).
+	// They are not in flight any more, but they come from the same tracker, and end as its requests do. Nil: none.
+	Refused []RefusedPatch
+}
+
+// RefusedPatch is a patch of a pod that the API server has refused.
+type RefusedPatch struct {
+	// UID of the pod.
+	UID types.UID
+	// Revision is [Patch].Revision: that to which the pod was to be brought.
+	Revision string
+	// Message is what the server said, for readers. It may be empty.
+	Message string
 }
 
 // InFlightCreate is one requested pod.
@@ -85,6 +99,7 @@ func (f InFlight) With(plan *Plan) InFlight {
 		Patches:   append([]types.UID(nil), f.Patches...),
 		Revisions: append([]string(nil), f.Revisions...),
 		Pulls:     append([]predownload.Request(nil), f.Pulls...),
+		Refused:   append([]RefusedPatch(nil), f.Refused...),
 	}
 	if plan == nil {
 		return out

@@ -90,6 +90,9 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
+	if len(plan.Obstructions) > 0 {
+		r.line("obstructions", plan.Obstructions)
+	}
 	r.line("canary", plan.Canary)
 	r.line("overrides", plan.OverrideConflicts, plan.MalformedOverrides)
 	r.line("status", plan.Status)

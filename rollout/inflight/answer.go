@@ -3,6 +3,7 @@ package inflight
 import (
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -31,4 +32,16 @@ func MaybeExecuted(err error) bool {
 // there, and IsGone is false.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// IsRefused reports whether a request ended in this error because of what it asks for, so that it would be refused again: it is
+// invalid or forbidden, or the API server does not know the subresource. A conflict and an object that is gone are none, nor is
+// anything that passes by itself, such as too many requests.
+func IsRefused(err error) bool {
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err),
+		apierrors.IsUnsupportedMediaType(err):
+		return !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	}
+	return apierrors.IsNotFound(err) && !IsGone(err)
 }

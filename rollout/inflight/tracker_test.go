@@ -247,7 +247,7 @@ func TestTracker(t *testing.T) {
 			if text(got) != want {
 				t.Errorf("waits for %q, want %q: %s", text(got), want, tt.why)
 			}
-			if giveUp.IsZero() != tt.gone || !giveUp.Equal(tracker.GiveUp()) {
+			if forgotten := tt.gone && !inflight.IsRefused(tt.err); giveUp.IsZero() != forgotten || !giveUp.Equal(tracker.GiveUp()) {
 				t.Errorf("gives up at %v, and then at %v", giveUp, tracker.GiveUp())
 			}
 		})

@@ -256,7 +256,14 @@ func (v *verifier) plainlyObstructed(p *pod) bool {
 	update := v.updateOf(p)
 	return inplace.Obstruct(p.object) != 0 || !update.InPlace() || !v.fits(p) ||
 		len(update.Resources) > 0 && p.digest != "" || // I2 is about what the template says
-		update.InPlace() && update.Lacks(p.node.object) != ""
+		update.InPlace() && (update.Lacks(p.node.object) != "" || v.wasRefused(p))
+}
+
+// wasRefused reports whether the API server has refused a patch of the pod that its update would send again.
+func (v *verifier) wasRefused(p *pod) bool {
+	return slices.ContainsFunc(v.snapshot.InFlight.Refused, func(r rollout.RefusedPatch) bool {
+		return r.UID == p.object.UID && (r.Revision == v.goalHash(p.node) || r.Revision == p.hash)
+	})
 }
 
 // beginError is why the update of the pod in place cannot begin.
