@@ -69,7 +69,7 @@ type InFlight struct {
 	// Refused are patches of pods that the API server has refused and would refuse again, because of what they ask for. The update
 	// in place that they belong to is not possible then: with InPlaceIfPossible the pod is recreated, with InPlaceOnly held (I1).
 	// They are not in flight any more, but they come from the same tracker, and end as its requests do. Nil: none.
-	Refused []RefusedPatch
+	Refused []RefusedPatch `json:",omitempty"`
 }
 
 // RefusedPatch is a patch of a pod that the API server has refused.

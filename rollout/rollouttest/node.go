@@ -1,6 +1,8 @@
 package rollouttest
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/internal/objects"
@@ -39,6 +41,15 @@ func Images(names ...string) NodeOption {
 		for _, name := range names {
 			n.Status.Images = append(n.Status.Images, corev1.ContainerImage{Names: []string{name}})
 		}
+	}
+}
+
+// Kubelet makes the node report that version of its kubelet, and that it has these features, in place of those before: some updates
+// in place and some pods need nodes that say so (I2).
+func Kubelet(version string, features ...string) NodeOption {
+	return func(n *corev1.Node) {
+		n.Status.NodeInfo.KubeletVersion = version
+		n.Status.DeclaredFeatures = slices.Sorted(slices.Values(features))
 	}
 }
 

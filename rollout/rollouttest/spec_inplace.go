@@ -84,6 +84,18 @@ func GracePeriod(seconds int32) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.GracePeriodSeconds = seconds }
 }
 
+// Sidecars says whether images of native sidecars may change in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it
+// they may.
+func Sidecars(allowed bool) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.Sidecars = &allowed }
+}
+
+// AddedTolerations says whether tolerations may be added in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it they
+// may.
+func AddedTolerations(allowed bool) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.Tolerations = &allowed }
+}
+
 // RestartKeys name labels and annotations of the template, or their prefixes with the slash, whose change asks for a restart: the
 // pods are recreated then, or held with [InPlaceOnly] (I2). Without it only kubectl.kubernetes.io/restartedAt does.
 func RestartKeys(keys ...string) SpecOption {

@@ -144,8 +144,10 @@ func mergeObject(object, change map[string]any, strategic bool) error {
 func mergeList(name string, list, changes []any) ([]any, error) {
 	var key string
 	switch name {
-	case "containers":
+	case "containers", "initContainers":
 		key = "name"
+	case "tolerations":
+		return changes, nil // they are no list that is merged
 	case "conditions":
 		key = "type"
 	case "finalizers":

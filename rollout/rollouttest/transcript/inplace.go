@@ -16,6 +16,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/tolerations"
 )
 
 // diff says of each revision that outdated pods carry whether they can be updated in place, and if not, all reasons.
@@ -50,7 +51,17 @@ func changes(u *inplace.Update) []string {
 		if c.Limit {
 			kind = "limit"
 		}
-		list = append(list, fmt.Sprintf("%s of %s of %s %s to %s", c.Resource, kind, c.Container, c.Old.String(), c.New.String()))
+		of, old := c.Container, c.Old.String()
+		if of == "" {
+			of = "the pod"
+		}
+		if c.Added {
+			old = "none"
+		}
+		list = append(list, fmt.Sprintf("%s of %s of %s %s to %s", c.Resource, kind, of, old, c.New.String()))
+	}
+	for _, t := range u.Tolerations {
+		list = append(list, "toleration of "+tolerations.Text(t))
 	}
 	for _, c := range u.Labels {
 		list = append(list, "label "+c.Key)
@@ -258,13 +269,19 @@ func patchParts(patch *rollout.Patch) []string {
 		}
 		parts = append(parts, fmt.Sprintf("%s %s", c.Type, c.Status))
 	}
-	for _, c := range data.Spec.Containers {
+	if whole := data.Spec.Resources; whole != nil {
+		parts = append(parts, "the pod gets"+amountsOf(whole))
+	}
+	for _, c := range slices.Concat(data.Spec.InitContainers, data.Spec.Containers) {
 		if c.Image != "" {
 			parts = append(parts, fmt.Sprintf("%s runs %s", c.Name, c.Image))
 		}
 		if amounts := amountsOf(&c.Resources); amounts != "" {
 			parts = append(parts, fmt.Sprintf("%s gets%s", c.Name, amounts))
 		}
+	}
+	if n := len(data.Spec.Tolerations); n > 0 {
+		parts = append(parts, "toleration of "+tolerations.Text(data.Spec.Tolerations[n-1])) // those of the pod come first
 	}
 	if state := lifecycle.StateOf(&data); state != "" {
 		parts = append(parts, "state "+string(state))

@@ -57,7 +57,8 @@ func prepare(n *corev1.Node, labels, taints []string) error {
 
 // node: node add NAME [label=k=v,…] [taint=k=v:Effect], node add 200 (n001 and so on), node remove NAME, node label NAME k=v|k-,
 // node taint NAME k=v:Effect|k:Effect-|k-, node annotate NAME k=v|k-, node cordon|uncordon|drain NAME, node down|up NAME,
-// node unreachable|reachable NAME, node depart|return NAME, node condition NAME type|type-.
+// node unreachable|reachable NAME, node depart|return NAME, node condition NAME type|type-, node kubelet NAME v1.37.2
+// [declares=FEATURE,…].
 func (s *stage) node(a *arguments) error {
 	verb, name := a.next(), a.next()
 	if count, err := strconv.Atoi(name); err == nil && verb == "add" {
@@ -125,6 +126,12 @@ func (s *stage) node(a *arguments) error {
 			return errors.New("which condition is not said")
 		}
 		s.changeNode(name, objects.NodeCondition(corev1.NodeConditionType(kind), isTrue, s.cluster.Now()))
+	case "kubelet":
+		version := a.next()
+		if version == "" {
+			return errors.New("which version its kubelet has is not said")
+		}
+		s.changeNode(name, kit.Kubelet(version, a.list("declares")...))
 	case "depart":
 		s.changeNode(name, objects.NodeCondition(maintenance, corev1.ConditionTrue, s.cluster.Now()))
 	case "return":

@@ -70,6 +70,8 @@ func specArguments() []specArgument {
 			return func(s *rollout.Spec) { s.Strategy.Method = inplace.Method(name) }
 		})},
 		{"resize", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.Resize })},
+		{"sidecars", choice(kit.Sidecars)},
+		{"addedTolerations", choice(kit.AddedTolerations)},
 		{"cgroupV1", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.CgroupV1 })},
 		{"restartKeys", sure(func(keys string) kit.SpecOption { return kit.RestartKeys(strings.Split(keys, ",")...) })},
 		{"envFromMetadata", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.EnvFromMetadata })},
@@ -112,6 +114,13 @@ func specArguments() []specArgument {
 
 func sure(option func(string) kit.SpecOption) func(string) (kit.SpecOption, error) {
 	return func(value string) (kit.SpecOption, error) { return option(value), nil }
+}
+
+func choice(option func(bool) kit.SpecOption) func(string) (kit.SpecOption, error) {
+	return func(value string) (kit.SpecOption, error) {
+		is, err := strconv.ParseBool(value)
+		return option(is), err
+	}
 }
 
 func number(option func(int32) kit.SpecOption) func(string) (kit.SpecOption, error) {

@@ -72,6 +72,8 @@ func specTests() []specTest {
 		{"method=InPlaceOnly", "one of three", func(s *rollout.Spec) any { return s.Strategy.Method }, inplace.Only},
 		{"resize=true", "a truth", func(s *rollout.Spec) any { return s.Strategy.InPlace.Resize }, true},
 		{"cgroupV1=true", "a truth", func(s *rollout.Spec) any { return s.Strategy.InPlace.CgroupV1 }, true},
+		{"sidecars=false", "a choice, which is true without", func(s *rollout.Spec) any { return *s.Strategy.InPlace.Sidecars }, false},
+		{"addedTolerations=false", "a choice, which is true without", func(s *rollout.Spec) any { return *s.Strategy.InPlace.Tolerations }, false},
 		{"envFromMetadata=true", "a truth", func(s *rollout.Spec) any { return s.Strategy.InPlace.EnvFromMetadata }, true},
 		{"restartKeys=checksum/,stamp", "several keys", func(s *rollout.Spec) any { return s.Strategy.InPlace.RestartKeys }, []string{"checksum/", "stamp"}},
 		{"gracePeriod=10", "seconds", func(s *rollout.Spec) any { return s.Strategy.InPlace.GracePeriodSeconds }, int32(10)},

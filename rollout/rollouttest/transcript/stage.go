@@ -186,7 +186,8 @@ func (s *stage) specCalled(name string) (rollout.Spec, error) {
 // [frozen=true] [burst=2] [historyLimit=1] [nodeSelector=key=value|none] [tolerate=everything|key:Effect]
 //
 // and for what Advanced DaemonSet has: [partition=10%] [selector=key=value|none] [partitionedScaling=true]
-// [holdRevision=true] [method=InPlaceOnly] [resize=true] [cgroupV1=true] [envFromMetadata=true] [restartKeys=checksum/,k]
+// [holdRevision=true] [method=InPlaceOnly] [resize=true] [sidecars=false]
+// [addedTolerations=false] [cgroupV1=true] [envFromMetadata=true] [restartKeys=checksum/,k]
 // [gracePeriod=10] [parallelism=2] [minUpdatedReadyPods=1]
 //
 // and for what ExtendedDaemonSet has: [canary=2|none] [duration=5m] [noRestarts=5m] [validation=manual] [canaryTimeout=1h]

@@ -4,13 +4,14 @@ import (
 	"strconv"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/tolerations"
 )
 
 // change is one value that changes.
 type change struct {
-	// Kind is image, limit, request, label, annotation or variable.
+	// Kind is image, limit, request, toleration, label, annotation or variable.
 	Kind string `json:"kind"`
-	// Container is the container that changes; empty for labels and annotations.
+	// Container is the container that changes, or "the pod"; empty for tolerations, labels and annotations.
 	Container string `json:"container,omitempty"`
 	// Name is the name of the resource, the label, the annotation or the variable.
 	Name string `json:"name,omitempty"`
@@ -33,7 +34,7 @@ func (c change) String() string {
 	switch c.Kind {
 	case "limit", "request":
 		what = c.Name + " " + c.Kind
-	case "image":
+	case "image", "toleration":
 	default:
 		what += " " + c.Name
 	}
@@ -67,9 +68,17 @@ func inPlaceChanges(u *inplace.Update) []change {
 		if c.Limit {
 			kind = "limit"
 		}
-		list = append(list, change{
-			Kind: kind, Container: c.Container, Name: string(c.Resource), Op: opChanged, Old: c.Old.String(), New: c.New.String(),
-		})
+		one := change{Kind: kind, Container: c.Container, Name: string(c.Resource), Op: opChanged, Old: c.Old.String(), New: c.New.String()}
+		if c.Added {
+			one.Op, one.Old = opAdded, ""
+		}
+		if c.Container == "" {
+			one.Container = "the pod"
+		}
+		list = append(list, one)
+	}
+	for _, t := range u.Tolerations {
+		list = append(list, change{Kind: "toleration", Op: opAdded, New: tolerations.Text(t)})
 	}
 	list = append(list, metadataChanges("label", u.Labels)...)
 	list = append(list, metadataChanges("annotation", u.Annotations)...)

@@ -77,7 +77,7 @@ func (o obstacle) String() string {
 // notInPlace is why a pod is not updated in place: what is wrong with the pod, else the first obstacle to the change.
 func (r *Result) notInPlace(d *rollout.Decision) string {
 	if d.Obstruction != 0 || d.Diff == nil {
-		return d.Obstruction.String()
+		return strings.TrimSuffix(d.Obstruction.String()+": "+r.Plan.Obstructions[d.Node], ": ")
 	}
 	if all := obstacles(d.Diff.From, d.Diff.Update); len(all) > 0 {
 		return all[0].String()

@@ -18,6 +18,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/tolerations"
 )
 
 // podPatch is the part of the plan's patches that is printed.
@@ -28,11 +29,10 @@ type podPatch struct {
 		Finalizers  []string           `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
-		Containers []struct {
-			Name      string                      `json:"name"`
-			Image     string                      `json:"image"`
-			Resources corev1.ResourceRequirements `json:"resources"`
-		} `json:"containers"`
+		InitContainers []patchedContainer           `json:"initContainers"`
+		Containers     []patchedContainer           `json:"containers"`
+		Resources      *corev1.ResourceRequirements `json:"resources"`
+		Tolerations    []corev1.Toleration          `json:"tolerations"`
 	} `json:"spec"`
 	Status struct {
 		Conditions []struct {
@@ -40,6 +40,12 @@ type podPatch struct {
 			Status string `json:"status"`
 		} `json:"conditions"`
 	} `json:"status"`
+}
+
+type patchedContainer struct {
+	Name      string                      `json:"name"`
+	Image     string                      `json:"image"`
+	Resources corev1.ResourceRequirements `json:"resources"`
 }
 
 // patchText describes what a patch changes, without the records that the library keeps in annotations. A patch that changes
@@ -55,7 +61,14 @@ func patchText(data []byte) string {
 			words = append(words, condition.Type+" "+condition.Status)
 		}
 	}
-	for _, container := range patch.Spec.Containers {
+	if whole := patch.Spec.Resources; whole != nil {
+		words = append(words, quantities(whole.Limits, "limit of the pod")...)
+		words = append(words, quantities(whole.Requests, "request of the pod")...)
+	}
+	for _, toleration := range patch.Spec.Tolerations {
+		words = append(words, "toleration of "+tolerations.Text(toleration))
+	}
+	for _, container := range slices.Concat(patch.Spec.InitContainers, patch.Spec.Containers) {
 		if container.Image != "" {
 			words = append(words, "image of "+container.Name+" "+container.Image)
 		}

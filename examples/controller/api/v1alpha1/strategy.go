@@ -51,12 +51,17 @@ type UpdateStrategy struct {
 
 // InPlace says what may be updated in place beyond images, labels and annotations.
 type InPlace struct {
+	// Sidecars allows images of native sidecars to change: init containers that always restart. True by default.
+	Sidecars *bool `json:"sidecars,omitempty"`
+	// Tolerations allows tolerations to be added, which restarts nothing. True by default.
+	Tolerations *bool `json:"tolerations,omitempty"`
 	// RestartKeys are labels and annotations of the template, or their prefixes with the slash such as checksum/, whose change
 	// asks for a restart: the pods are recreated then. kubectl.kubernetes.io/restartedAt always is one.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	RestartKeys []string `json:"restartKeys,omitempty"`
-	// Resize allows cpu and memory to change.
+	// Resize allows cpu and memory to change and to be added: of containers and sidecars, and of other init containers and the
+	// pod as a whole on nodes that declare it.
 	Resize bool `json:"resize,omitempty"`
 	// EnvFromMetadata allows labels and annotations to change that environment variables read.
 	EnvFromMetadata bool `json:"envFromMetadata,omitempty"`
