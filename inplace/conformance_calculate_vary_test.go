@@ -97,7 +97,7 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 	case 7:
 		for _, template := range some {
 			if n := len(template.Spec.Containers); n > 0 {
-				template.Spec.Containers[r.IntN(n)].Image = fmt.Sprintf("repo/app:v%d", r.IntN(3))
+				template.Spec.Containers[r.IntN(n)].Image = "repo/app:" + []string{"v0", "v1", "v2", "latest"}[r.IntN(4)]
 			}
 		}
 	case 8, 9: // amounts

@@ -19,7 +19,8 @@
 //	}
 //	inplace.Completed(pod) // done, or what it waits for
 //
-// [Compare] and [DiffRevisions] make an [Update]. [Obstruct] returns why a pod cannot be updated in place at all.
+// [Compare] and [DiffRevisions] make an [Update]. [Obstruct] returns why a pod cannot be updated in place at all, [Update.Lacks]
+// what its node lacks.
 // [Update.Begin], [Continue] and [Cancel] return a [Step], [Completed] a [Completion]. [StateOf] reads the annotation in which a
 // pod carries its progress.
 //
@@ -33,7 +34,7 @@
 //
 // They are rules I2 to I5 of docs/rules.md:
 //   - The patches change what I2 allows and nothing else, name only keys that one of the templates names, and carry the UID of
-//     the pod.
+//     the pod. The code of the API server takes them: internal/differential/podupdates has it judge 60,000 drawn updates.
 //   - As far as the patches decide it, no container restarts in a pod that is ready, nor before the grace period is over, nor
 //     before the containers of a higher launch priority are up to date and ready.
 //   - The patches of a step may be lost, from any point on: the same call then returns those that are still needed. The revision
@@ -70,6 +71,11 @@
 //   - It finds from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
 //   - It changes the annotation of "kubectl rollout restart" in place, which restarts nothing. Here that asks for a restart,
 //     which takes a new pod, and so do the keys that [Options].RestartKeys names (I2).
+//   - It makes new pods for another image of a native sidecar, for one more toleration, and for requests and limits that are added.
+//     Here these change in place (I2). What is known of sidecars is in Records, which Kruise ignores: in its own fields it would
+//     wait for them for ever. So it can take such a pod over, and takes the sidecar for updated.
+//   - It goes to the tag latest in place, where the pod keeps the pull policy of the tag before, and resizes what the API server
+//     refuses to resize. Here these are obstacles (I2).
 //   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only; here it stays ready (I4).
 //   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
 //     environments the containers that read any metadata, with resources all of the batch.

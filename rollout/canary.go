@@ -126,7 +126,7 @@ func (r *run) chosen() []string {
 // departing or draining node is none, unless it has the revision already.
 func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector {
+	if r.outcome(i) != placement.Run || n.heldBy == LimitNodeSelector || n.undeclared {
 		return canary.Candidate{}, false
 	}
 	c := canary.Candidate{Name: n.Name, Labels: n.Object.Labels, Updated: r.hasUpdate(n)}
@@ -144,7 +144,7 @@ func (r *run) canaryCandidate(i int32) (canary.Candidate, bool) {
 // its nodes does not move on to the next one. It stops the canary as it stops the budget (B2).
 func (r *run) brokenCandidate(i int32) (canary.Candidate, bool) {
 	n := &r.nodes[i]
-	if r.outcome(i) != placement.Keep || n.heldBy == LimitNodeSelector {
+	if r.outcome(i) != placement.Keep || n.heldBy == LimitNodeSelector || n.undeclared {
 		return canary.Candidate{}, false
 	}
 	broken, down := false, isDown(n.Object)

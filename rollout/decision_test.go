@@ -33,7 +33,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"none", "wait", "hold", "patch", "delete", "create", "prepare", "replace", "update", "surge"}},
 		{"Limit", "as the spec calls them", func(v uint8) string { return rollout.Limit(v).String() }, []string{
 			"none", "maxUnavailable", "maxSurge", "burst", "backoff", "minReadySeconds", "desired", "paused", "frozen", "onDelete",
-			"partition", "nodeSelector", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "draining", "stage", "soak", "approval", "failures", "domain",
+			"partition", "nodeSelector", "declaredFeatures", "inPlaceOnly", "hook", "gracePeriodSeconds", "canary", "slowStart", "departing", "draining", "stage", "soak", "approval", "failures", "domain",
 		}},
 		{"Exemption", "in the order of the rules", func(v uint8) string { return rollout.Exemption(v).String() },
 			[]string{"none", "unschedulable", "out", "quarantined"}},
@@ -121,7 +121,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 	for _, list := range [][]scene{
 		missingScenes(), finishedScenes(), surplusScenes(), notEligibleScenes(), strayScenes(),
 		unavailableScenes(), maxUnavailableScenes(), maxSurgeScenes(), burstScenes(),
-		partitionScenes(), selectorScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
+		partitionScenes(), selectorScenes(), undeclaredScenes(), holdRevisionScenes(), preDeleteScenes(), preNormalScenes(), inPlaceScenes(),
 		canaryScenes(), canaryJoinedScenes(), slowStartScenes(), roomScenes(), outageScenes(), departingScenes(), domainScenes(), stageScenes(), failureScenes(),
 	} {
 		scenes = append(scenes, list...)
@@ -434,7 +434,7 @@ func TestWaitString(t *testing.T) {
 		{"one text", "what is said of one node does for several", rollout.WaitingNodes{Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
 			"2 nodes wait: the strategy is OnDelete: a pod is replaced when somebody deletes it (n1, n2)"},
 		{"no text", "a limit that always comes with figures", rollout.WaitingNodes{Limit: rollout.LimitDomain, Nodes: nodes[:2]},
-			"2 nodes wait: code 23 (n1, n2)"},
+			"2 nodes wait: code 24 (n1, n2)"},
 		{"undeclared", "a code of a later version", rollout.WaitingNodes{Limit: 200, Nodes: nodes[:2]}, "2 nodes wait: code 200 (n1, n2)"},
 		{"OnDelete", "T5", rollout.WaitingNodes{Reason: rollout.ReasonHeld, Limit: rollout.LimitOnDelete, Nodes: nodes[:2]},
 			"2 nodes are held at their old revision: the strategy is OnDelete: a pod is replaced when somebody deletes it (n1, n2)"},

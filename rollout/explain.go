@@ -361,10 +361,15 @@ func (p *Plan) held(d *Decision) string {
 		return d.Limit.ofNode()
 	case LimitInPlaceOnly:
 		return d.Limit.ofNode() + ": " + p.obstruction(d)
+	case LimitUndeclared:
+		return "the new pod needs " + p.needs() + ", which the node does not declare"
 	default:
 		return d.Limit.ofNode()
 	}
 }
+
+// needs returns the features that a pod of the update revision needs of its node.
+func (p *Plan) needs() string { return strings.Join(p.Features, " and ") }
 
 func (p *Plan) partition() string {
 	return fmt.Sprintf("partition %d: %d of %d places taken", p.Budget.Partition, p.Budget.Partitioned, p.Budget.Partition)

@@ -97,6 +97,12 @@ var gates = [...]gate{
 		shut:  heldBy(LimitPartition),
 	},
 	{
+		name: "what the new pod needs and its node does not declare (T9)", opens: "node", reason: ReasonHeld,
+		stops: anyUpdate | continueLeaving | showGoal | pullImages,
+		has:   func(p *Planner) bool { return len(p.features) > 0 },
+		shut:  heldBy(LimitUndeclared),
+	},
+	{
 		name: "the revision cannot be read (T6)", opens: "user", reason: ReasonRevisionUnreadable,
 		stops: anyUpdate | pullImages,
 		has:   func(*Planner) bool { return true },

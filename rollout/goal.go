@@ -27,6 +27,7 @@ func (r *run) goal() {
 	}
 	r.findDeparting()
 	r.holdUnselected()
+	r.findUndeclared()
 	if r.isGivenUp() {
 		found := canary.Finding{Phase: canary.Failed, Detail: failure.Reason, Recorded: r.gaveUpBefore()}
 		r.trial = canary.Judgement{Finding: found, Record: canary.Record{Nodes: slices.Clone(r.remembered.Canary.Nodes)}}
@@ -35,6 +36,7 @@ func (r *run) goal() {
 	}
 	r.record = r.rolloutRecord()
 	r.setGoals()
+	r.holdUndeclared()
 	r.partition()
 	if r.trial.Phase != canary.Failed {
 		return
@@ -161,6 +163,31 @@ func (r *run) holdUnselected() {
 	for i := range r.nodes {
 		if n := &r.nodes[i]; n.Unselected {
 			n.heldBy = LimitNodeSelector
+		}
+	}
+}
+
+// findUndeclared finds the nodes on which the scheduler would not bind a pod of the update revision (T9).
+func (r *run) findUndeclared() {
+	if len(r.features) == 0 {
+		return
+	}
+	r.plan.Features = slices.Clone(r.features)
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.undeclared = placement.Undeclared(r.features, n.Object) != ""
+	}
+}
+
+// holdUndeclared applies T9: where a pod of the update revision could not run, a pod that serves is not given up for one. Nodes that
+// go back to the stable revision are not held by what the update revision needs.
+func (r *run) holdUndeclared() {
+	if len(r.features) == 0 {
+		return
+	}
+	for i := range r.nodes {
+		if n := &r.nodes[i]; n.undeclared && n.goal == toUpdate && n.heldBy == LimitNone {
+			n.heldBy = LimitUndeclared
 		}
 	}
 }

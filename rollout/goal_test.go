@@ -127,6 +127,69 @@ func partitionScenes() []scene {
 	}
 }
 
+// TestTargetT9DeclaredFeatures: where a pod of the update revision could not run, none is given up for it.
+func TestTargetT9DeclaredFeatures(t *testing.T) { playScenes(t, undeclaredScenes()) }
+
+// ownUsers makes pods need nodes that can give them users of their own beside the network of the host.
+func ownUsers(s *rollout.Spec) { s.Template.Spec.HostNetwork, s.Template.Spec.HostUsers = true, new(false) }
+
+func undeclaredScenes() []scene {
+	all := kit.MaxUnavailable("100%")
+	declares := kit.Kubelet("v1.37.2", "UserNamespacesHostNetworkSupport")
+	held := func(node string) string { return node + ": outdated>held hold Held " + node + "0 declaredFeatures" }
+	goes := func(node string) string { return node + ": outdated>update replace Outdated " + node + "0 U" }
+	// The revision before needs nothing of nodes.
+	plain := func(l *lab) {
+		old := l.spec.Default()
+		old.Template.Spec.HostUsers = nil
+		l.snapshot.Revisions = []*appsv1.ControllerRevision{kit.Revision(old, 1), kit.Revision(l.spec, 2)}
+		l.old, l.update = kit.Hash(old), kit.Hash(l.spec)
+		for _, pod := range l.snapshot.Pods {
+			pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = l.old
+		}
+	}
+	return []scene{
+		{
+			name: "only nodes that declare it are updated", why: "T9: elsewhere the new pod would stay Pending",
+			spec:  []kit.SpecOption{all, ownUsers},
+			fleet: []spot{on("a", oldPod()), on("b", oldPod()).with(declares), on("c", oldPod()).with(kit.Kubelet("v1.36.0", "Other"))},
+			acts:  "delete b0 Outdated",
+			want:  []string{held("a"), goes("b"), held("c")},
+		},
+		{
+			name: "a pod that needs nothing", why: "T9: nothing is asked of nodes", spec: []kit.SpecOption{all},
+			fleet: []spot{on("a", oldPod())}, acts: "delete a0 Outdated", want: []string{goes("a")},
+		},
+		{
+			name: "a lost pod", why: "T9: it comes back at the revision that can run there, without holdRevision, too",
+			spec: []kit.SpecOption{all, ownUsers}, fleet: []spot{on("a"), on("b").with(declares), on("c", oldPod())}, set: plain,
+			acts: "create a Missing at old, create b Missing",
+			want: []string{"a: missing>held create Missing U", "b: missing>update create Missing U", held("c")},
+		},
+		{
+			name: "a lost pod, and no revision that can run there", why: "T9: it makes no difference",
+			spec: []kit.SpecOption{all, ownUsers}, fleet: []spot{on("a")},
+			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},
+		},
+		{
+			name: "a pod that is there", why: "T1: somebody has made it, and it is where its node is to end",
+			spec: []kit.SpecOption{all, ownUsers}, fleet: []spot{on("a", newPod())},
+			want: []string{"a: updated>update none UpToDate"},
+		},
+		{
+			name: "surge", why: "T9: no pod is made beside the one that serves, which would stay Pending there",
+			spec: []kit.SpecOption{kit.MaxSurge("1"), ownUsers}, fleet: []spot{on("a", oldPod()), on("b", oldPod()).with(declares)},
+			acts: "create b Outdated",
+			want: []string{held("a"), "b: outdated>update surge Outdated S"},
+		},
+		{
+			name: "places of the partition", why: "T2: nodes that are held in any case take them first",
+			spec: []kit.SpecOption{all, ownUsers, partition("1")}, fleet: []spot{on("a", oldPod()).with(declares), on("b", oldPod())},
+			acts: "delete a0 Outdated", want: []string{goes("a"), held("b")},
+		},
+	}
+}
+
 func TestTargetT3NodeSelector(t *testing.T) { playScenes(t, selectorScenes()) }
 
 func selectorScenes() []scene {

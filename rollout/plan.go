@@ -73,6 +73,9 @@ type Plan struct {
 	// Obstructions say, by node and for readers, what the Obstruction of its decision does not say: what the node lacks
 	// (inplace.NodeLacks), or the words with which the API server refused the update (inplace.Refused). Nil: there are none.
 	Obstructions map[string]string
+	// Features are those that a node has to declare before a pod of the update revision can run there, in ascending order (T9).
+	// Nil: it needs none.
+	Features []string
 	// Canary is how the trial of the update revision stands, with its nodes and what it waits for (C rules). Its phase is Idle
 	// while there is no trial.
 	Canary Canary

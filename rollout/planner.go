@@ -99,6 +99,7 @@ func compile(spec Spec) (*Planner, error) {
 	}
 	var err error
 	p.images = predownload.Images(&p.spec.Template)
+	p.features = placement.Features(&p.spec.Template.Spec)
 	for _, secret := range p.spec.Template.Spec.ImagePullSecrets {
 		p.secrets = append(p.secrets, secret.Name)
 	}

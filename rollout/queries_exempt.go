@@ -161,12 +161,12 @@ func (r *run) begunAt(node string) (at time.Time, known bool) {
 }
 
 // inheritsTrouble reports whether a pod is there that is not available, and neither has this rollout begun the node nor may it
-// begin it now: its part is not open, the partition or the selector holds it, or the trial is elsewhere. Nothing that the rollout
+// begin it now: its part is not open, partition, selector or T9 holds it, or the trial is elsewhere. Nothing that the rollout
 // does mends it.
 func (r *run) inheritsTrouble(i int32) bool {
 	n := &r.nodes[i]
 	closed := n.closed == LimitStage || n.closed == LimitSoak || n.closed == LimitApproval
-	held := n.heldBy == LimitPartition || n.heldBy == LimitNodeSelector
+	held := n.heldBy == LimitPartition || n.heldBy == LimitNodeSelector || n.heldBy == LimitUndeclared
 	elsewhere := n.goal == toStable && (r.trial.Phase == canary.Running || r.trial.Phase == canary.Paused)
 	if r.outcome(i) != placement.Run || n.first == n.end || !closed && !held && !elsewhere || r.bestAvailable(n) != none {
 		return false

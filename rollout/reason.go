@@ -210,6 +210,8 @@ const (
 	LimitPartition
 	// LimitNodeSelector: the strategy's nodeSelector does not match the node (T3).
 	LimitNodeSelector
+	// LimitUndeclared: the new pod needs a feature that its node does not declare, so that the scheduler would not bind it (T9).
+	LimitUndeclared
 	// LimitInPlaceOnly: the method is InPlaceOnly, and the pod cannot be updated in place (I1).
 	LimitInPlaceOnly
 	// LimitHook: a hook is waited for (L2, L3).
@@ -286,6 +288,7 @@ var limitRows = [limits]limitRow{
 	LimitOnDelete:        {name: "onDelete", node: "the strategy is OnDelete: a pod is replaced when somebody deletes it"},
 	LimitPartition:       {name: "partition", nodes: "a first installation leaves the partition empty"},
 	LimitNodeSelector:    {name: "nodeSelector"},
+	LimitUndeclared:      {name: "declaredFeatures", node: "the new pod needs a feature that the node does not declare"},
 	LimitInPlaceOnly:     {name: "inPlaceOnly", node: "the method is InPlaceOnly"},
 	LimitHook:            {name: "hook", nodes: "a hook is waited for"},
 	LimitGracePeriod: {

@@ -166,6 +166,8 @@ func (r *run) statusInput(counts status.Counts) status.Input {
 				in.Gated++
 			case d.Limit == LimitInPlaceOnly:
 				in.Obstructed++
+			case d.Limit == LimitUndeclared:
+				in.Undeclared++
 			case d.Target == TargetHeld:
 				in.Held++
 				if d.Unavailable {

@@ -123,6 +123,10 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 	case d.Limit == LimitInPlaceOnly:
 		return "its pod cannot be updated in place, and the method is InPlaceOnly: " + r.plan.obstruction(d), since,
 			[]string{"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand"}
+	case d.Limit == LimitUndeclared:
+		return "the new pod needs " + r.plan.needs() + ", which it does not declare", since, []string{
+			"bring the kubelet of " + nodePlace + " to a version that has it", "take what needs it out of the template",
+		}
 	case d.Limit == LimitPartition && (d.Verb == VerbHold || r.plan.nextPart() != nil):
 		return "the partition holds it", since, []string{"lower strategy.partition"}
 	case d.Limit == LimitNodeSelector && d.Unavailable:

@@ -140,7 +140,9 @@ type nodeAim struct {
 	departing bool
 	// draining reports whether the node is being drained, or has been, so that nothing is begun there by choice (M8).
 	draining bool
-	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3) or OnDelete
+	// undeclared reports whether the node does not declare what a pod of the update revision needs (T9).
+	undeclared bool
+	// heldBy names what holds an outdated pod of this node at its revision: partition (T2), node selector (T3), T9 or OnDelete
 	// (T5). LimitNone: nothing does. Three of the gates ask for it (gates.go).
 	heldBy Limit
 }
@@ -333,6 +335,7 @@ type Planner struct {
 	noOwner         error            // why nothing can be claimed; nil: it can
 	claimer         fleet.Claimer    // of pods
 	images          []string         // of the template
+	features        []string         // that a node has to declare before a pod of the template runs there (T9)
 	secrets         []string         // to pull them with
 	gates           []gate           // those of the features that the spec uses
 	ledgers         []ledger

@@ -170,7 +170,7 @@ func (r *run) countInPart(i int32, c *stage.Count, spare *spare) {
 	case outOfReach:
 		// It is not behind, so that a part's tolerance is for it, too (T8).
 		c.Unavailable++
-	case runs && at == behind && r.isStuckInPlace(i, c):
+	case runs && at == behind && (n.heldBy == LimitUndeclared || r.isStuckInPlace(i, c)):
 		c.Obstructed++
 	case runs && at == settled:
 		c.Settled++

@@ -111,6 +111,9 @@ const (
 	PodsNotServing
 	// InPlaceNotPossible: the pods that are left cannot be updated in place, and the method is InPlaceOnly (I1).
 	InPlaceNotPossible
+	// NodesLackFeatures: the nodes that are left do not declare a feature that the new pod needs, so that the scheduler would not bind
+	// it there (T9).
+	NodesLackFeatures
 	// NothingMoves: the rollout is not at its end, nothing is in motion, and no clock will change that (P-A).
 	NothingMoves
 
@@ -122,7 +125,7 @@ var reasonNames = [reasons]string{
 	"PausedBySpec", "FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget", "FailedNodesLeft",
-	"PodsNotServing", "InPlaceNotPossible", "NothingMoves",
+	"PodsNotServing", "InPlaceNotPossible", "NodesLackFeatures", "NothingMoves",
 }
 
 // String returns the name of the reason, or ConditionReason(n) for a value without a name.

@@ -22,7 +22,7 @@ var reasonNames = []string{
 	"FrozenBySpec", "HeldPodsUseUpBudget", "EnoughNodesAvailable", "TooFewNodesAvailable",
 	"CanaryOnTrial", "CanaryOnHold", "CanaryRejected", "CanaryWithoutNodes", "CanaryHeld", "CanaryPromoted",
 	"StageSoaking", "ApprovalNeeded", "StageWithoutEvidence", "TooManyFailures", "FailedNodesUseUpBudget", "FailedNodesLeft",
-	"PodsNotServing", "InPlaceNotPossible", "NothingMoves",
+	"PodsNotServing", "InPlaceNotPossible", "NodesLackFeatures", "NothingMoves",
 }
 
 // Every value a uint8 can have, named or not.

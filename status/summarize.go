@@ -63,6 +63,9 @@ type Input struct {
 	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and
 	// the method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
 	Obstructed int32
+	// Undeclared is the number of those Outdated nodes that cannot be updated, because they do not declare a feature that the new pod
+	// needs (T9).
+	Undeclared int32
 	// NotServing is the number of nodes whose pods do not serve although they should by now.
 	NotServing int32
 	// Moving reports whether something happens by itself: a pod starts and has not failed to for too long, terminates within its
@@ -172,7 +175,7 @@ type Status struct {
 //   - Stuck: the trial waits for pods on its nodes, and nothing is done or in motion. Canary: the revision is on trial otherwise.
 //   - Stuck: nothing shows whether the revision works in the open part of a stage. Paused: the next part lacks its approval.
 //   - Stuck: nodes that are not held are outdated, or the first rollout of the revision is not complete, and nothing is done or
-//     in motion. The reason is PodsNotServing, InPlaceNotPossible or NothingMoves.
+//     in motion. The reason is PodsNotServing, InPlaceNotPossible, NodesLackFeatures or NothingMoves.
 //   - Updating: nodes that are not held are outdated, or the first rollout of the revision is not complete.
 //     The reason is WaitingForAvailability if nothing is under way and either nodes wait for the budget or no
 //     node is left to update.
@@ -311,6 +314,8 @@ func standing(in *Input, p progress) ConditionReason {
 		return PodsNotServing
 	case p.free > 0 && in.Obstructed >= p.free:
 		return InPlaceNotPossible
+	case p.free > 0 && in.Undeclared > 0 && in.Obstructed+in.Undeclared >= p.free:
+		return NodesLackFeatures
 	default:
 		return NothingMoves
 	}

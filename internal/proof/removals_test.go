@@ -165,6 +165,12 @@ var removals = []removal{
 		test: "TestTargetT3NodeSelector",
 	},
 	{
+		rule: "T9", what: "nodes that do not declare what the pod needs are updated", file: "rollout/goal.go",
+		old:  "n.heldBy = LimitUndeclared",
+		new:  "n.heldBy = LimitNone",
+		test: "TestTargetT9DeclaredFeatures",
+	},
+	{
 		rule: "T4", what: "paused begins nodes", file: "rollout/gates.go",
 		old:  "return p.spec.Strategy.Paused }",
 		new:  "return false }",

@@ -212,7 +212,7 @@ func TestRecorderKnowsAllFields(t *testing.T) {
 		of     any
 		fields int
 	}{
-		{rollout.Plan{}, 26}, {rollout.Decision{}, 24}, {rollout.Budget{}, 19}, {rollout.Patch{}, 8}, {rollout.Memory{}, 6},
+		{rollout.Plan{}, 27}, {rollout.Decision{}, 24}, {rollout.Budget{}, 19}, {rollout.Patch{}, 8}, {rollout.Memory{}, 6},
 		{rollout.Record{}, 10}, {rollout.Backoff{}, 7},
 	} {
 		if has := reflect.TypeOf(known.of).NumField(); has != known.fields {

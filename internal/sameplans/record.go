@@ -90,8 +90,8 @@ func (r *Recorder) Plan(plan *rollout.Plan) {
 	}
 	r.line("users", plan.BudgetUsers, plan.NodeSelector)
 	r.diffs(plan)
-	if len(plan.Obstructions) > 0 {
-		r.line("obstructions", plan.Obstructions)
+	if len(plan.Obstructions)+len(plan.Features) > 0 {
+		r.line("obstructions", plan.Obstructions, plan.Features)
 	}
 	r.line("canary", plan.Canary)
 	r.line("overrides", plan.OverrideConflicts, plan.MalformedOverrides)

@@ -331,7 +331,8 @@ func (s *Simulation) fits(p *pod) bool {
 			return false
 		}
 	}
-	if matcher.Evaluate(p.node.object).Outcome != placement.Run {
+	if matcher.Evaluate(p.node.object).Outcome != placement.Run ||
+		placement.Undeclared(placement.Features(&p.object.Spec), p.node.object) != "" {
 		return false
 	}
 	if p.node.pool == nil {

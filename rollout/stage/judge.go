@@ -9,7 +9,7 @@ import (
 // Count is how the nodes of a part stand. The zero value is that of a part without nodes.
 type Count struct {
 	// Nodes that are to run the pod. Of these the rollout leaves Held alone whatever part is open (T3), and Obstructed cannot be
-	// updated, because InPlaceOnly has no way to (I1).
+	// updated, because InPlaceOnly has no way to (I1), or because the new pod could not run there (T9).
 	Nodes, Held, Obstructed int32
 	// Away are the nodes that say nothing for now, and may come back: departing ones (M8), and those with a pod that a taint
 	// keeps from being replaced. Barred are the nodes that only a taint keeps from running the pod, and that have none.

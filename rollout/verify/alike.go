@@ -39,7 +39,7 @@ func (k *kept) settle(r *nodeRecord) {
 	if r == nil {
 		return
 	}
-	of := kind{name: r.name, plain: !r.concerned && !r.out && !r.leftAlone && !r.drained}
+	of := kind{name: r.name, plain: !r.concerned && !r.out && !r.leftAlone && !r.drained && !r.undeclared}
 	of.traits = traits{
 		tried: r.tried, triedTainted: r.triedTainted, cutOff: r.cutOff, selected: r.selected, empty: r.pods.count == 0,
 		cell: r.cell,

@@ -25,8 +25,11 @@ func (v *verifier) observeHolds() {
 	}
 	v.selector = v.nodeSelector.String()
 	for _, node := range v.nodes {
-		if !node.selected {
+		switch {
+		case !node.selected:
 			node.hold = rollout.LimitNodeSelector
+		case !node.goesStable && node.undeclared:
+			node.hold = rollout.LimitUndeclared
 		}
 	}
 	v.observePartition()
@@ -38,6 +41,34 @@ func (v *verifier) observeHolds() {
 			node.hold = rollout.LimitNone
 		}
 	}
+}
+
+// needsOf are the features that a node has to declare before the scheduler binds a pod of the template to it (T9).
+func needsOf(template *corev1.PodTemplateSpec) []string {
+	var needs []string
+	if users := template.Spec.HostUsers; template.Spec.HostNetwork && users != nil && !*users {
+		needs = append(needs, "UserNamespacesHostNetworkSupport")
+	}
+	for _, c := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
+		for _, rule := range c.RestartPolicyRules {
+			if rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers {
+				needs = append(needs, "RestartAllContainersOnContainerExits")
+			}
+		}
+		for _, mount := range c.VolumeMounts {
+			if len(mount.BindMountOptions) > 0 {
+				needs = append(needs, "VolumeBindMountOptions")
+			}
+		}
+	}
+	return needs
+}
+
+// declaresAll reports whether a node declares all of the features.
+func declaresAll(node *corev1.Node, features []string) bool {
+	return !slices.ContainsFunc(features, func(feature string) bool {
+		return !slices.Contains(node.Status.DeclaredFeatures, feature)
+	})
 }
 
 // observeTakenBack finds on which nodes leaving pods are taken back although they are outdated: those that are held even if they
@@ -93,14 +124,14 @@ func (v *verifier) holdPlace(node *node) {
 	}
 }
 
-// partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector holds
-// its nodes anyway. Canary nodes are the last, so that they are updated first (C7).
+// partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector and T9 hold
+// their nodes anyway. Canary nodes are the last, so that they are updated first (C7).
 func (n *node) partitionTurn() int {
 	turn := 2
 	switch {
 	case n.outcome == placement.Keep:
 		turn = 0
-	case n.hold == rollout.LimitNodeSelector:
+	case n.hold == rollout.LimitNodeSelector || n.hold == rollout.LimitUndeclared:
 		turn = 1
 	}
 	if !n.holdsOld() { // what is held comes before what was lost
@@ -331,6 +362,9 @@ func (v *verifier) findRightRevisions(node *node) map[string]bool {
 	if node.closed != rollout.LimitNone {
 		return v.rightInClosed(node)
 	}
+	if node.hold == rollout.LimitUndeclared {
+		return v.rightUndeclared(node)
+	}
 	if v.spec.Strategy.HoldRevision && (node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector) {
 		before := v.revisionsBefore(node)
 		if !node.goesStable || !before[v.plan.Status.UpdateRevision] {
@@ -338,6 +372,21 @@ func (v *verifier) findRightRevisions(node *node) map[string]bool {
 		}
 	}
 	return v.trial.goals[v.goalHash(node)]
+}
+
+// rightUndeclared is what a pod created on a node may be of where one of the update revision could not run: what the node had before,
+// if that can (T9).
+func (v *verifier) rightUndeclared(node *node) map[string]bool {
+	before := v.revisionsBefore(node)
+	for hash := range before {
+		if template := v.templateOf(hash); template == nil || !declaresAll(node.object, needsOf(template)) {
+			return v.trial.goals[v.goalHash(node)]
+		}
+	}
+	if len(before) == 0 {
+		return v.trial.goals[v.goalHash(node)]
+	}
+	return before
 }
 
 // revisionsBefore are what the node ran last, while that is seen and known, else the stable revision (T1): one, but for

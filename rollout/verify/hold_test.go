@@ -81,6 +81,44 @@ func lostOnHeld() func() *handmade {
 	return handFleet(handPods("available", "a", "c-old"), partitionOf("2"), handStrategy(holdingRevisions))
 }
 
+// needingUsers makes pods of the update revision need a feature that only these nodes declare.
+func needingUsers(nodes ...string) change {
+	return func(s *handmade) {
+		templates(func(*corev1.PodTemplateSpec) {}, func(t *corev1.PodTemplateSpec) {
+			t.Spec.HostNetwork, t.Spec.HostUsers = true, new(false)
+		})(s)
+		for _, n := range s.snapshot.Nodes {
+			if slices.Contains(nodes, n.Name) {
+				n.Status.DeclaredFeatures = []string{"UserNamespacesHostNetworkSupport"}
+			}
+		}
+	}
+}
+
+// TestVerifyUndeclared: T9.
+func TestVerifyUndeclared(t *testing.T) {
+	needing := handFleet(outdatedABCD(), atMost("4"), needingUsers("c", "d"))
+	runAccepts(t, []acceptRow{
+		{name: "two that can", why: "T9: c and d are updated, a and b keep what they have", scene: needing},
+		{name: "a lost pod", why: "T9: it comes back at the revision that can run there", scene: handFleet(
+			handPods("available", "a", "b", "c-old", "d-old"), needingUsers("c", "d"))},
+	})
+	runViolations(t, []violationRow{
+		{
+			name: "a pod is deleted for one that cannot run", why: "T9, P-D: the new one would stay Pending", scene: needing,
+			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 6,
+			mention: "delete of the outdated pod b-old begins a held node (declaredFeatures)",
+		},
+		{
+			name: "a node that can is held", why: "T9: nothing is in the way there", scene: needing,
+			plant: func(s *handmade) {
+				d := s.decision("c")
+				d.Target, d.Limit = rollout.TargetHeld, rollout.LimitUndeclared
+			}, want: 12, mention: "node c: T1: target is held, right is update",
+		},
+	})
+}
+
 func TestVerifyPartition(t *testing.T) {
 	held := handFleet(outdatedABCD(), atMost("4"), partitionOf("2"))
 	decide := func(node string, apply func(*rollout.Decision)) func(*handmade) {

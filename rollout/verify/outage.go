@@ -111,7 +111,7 @@ func (v *verifier) isNews(p *pod, givenUp bool) bool {
 // inherits reports whether the node's pods were not available before anything was begun there, and nothing may be begun.
 func (v *verifier) inherits(node *node) bool {
 	closed := node.closed == rollout.LimitStage || node.closed == rollout.LimitSoak || node.closed == rollout.LimitApproval
-	held := node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector
+	held := node.hold == rollout.LimitPartition || node.hold == rollout.LimitNodeSelector || node.hold == rollout.LimitUndeclared
 	elsewhere := node.goesStable && v.onTrial()
 	if node.outcome != placement.Run || len(node.pods) == 0 || !closed && !held && !elsewhere || node.requestsGoal {
 		return false

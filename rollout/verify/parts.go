@@ -209,7 +209,7 @@ func (v *verifier) countInPart(node *node, s *partState, exempt int) {
 		s.settled += weight
 	case there || len(v.stages) > 0 && (node.cutOff || node.any(v.isOverdue)):
 		s.unavailable += weight
-	case only && old != nil && v.plainlyObstructed(old):
+	case node.hold == rollout.LimitUndeclared, only && old != nil && v.plainlyObstructed(old):
 		s.obstructed, s.plainlyObstructed = s.obstructed+weight, s.plainlyObstructed+weight
 	case only && old != nil && s.behind == 0 && v.obstructed(old): // what others made of a pod decides only for the first
 		s.obstructed += weight

@@ -111,6 +111,7 @@ type nodeFacts struct {
 	cutOff       bool // it is unreachable (B8)
 	concerned    bool // something overrides something there (P8)
 	selected     bool // by the nodeSelector of the strategy (T3)
+	undeclared   bool // it does not declare what a pod of the update revision needs (T9)
 	outageFacts
 	part part   // of the stages of the policy (T8)
 	cell string // what tells it from others for the policy: the values of the domains that select it (B10), and its part
@@ -223,6 +224,7 @@ func (v *verifier) readNode(object *corev1.Node) nodeFacts {
 		concerned: v.overrides.concerns(object),
 		selected:  v.nodeSelector.Matches(labels.Set(object.Labels)),
 
+		undeclared:  !declaresAll(object, v.features),
 		outageFacts: v.readOutage(object),
 	}
 	facts.part = v.partOf(object)

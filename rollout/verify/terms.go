@@ -22,6 +22,8 @@ type terms struct {
 	place    placer
 	// nodeSelector is the strategy's (T3).
 	nodeSelector labels.Selector
+	// features are those that a node has to declare (T9).
+	features []string
 	// predecessor reports whether a pod is of the set that this one takes over from.
 	predecessor func(*corev1.Pod) bool
 	overrides   overrides
@@ -49,7 +51,7 @@ func termsOf(spec rollout.Spec, before *terms) *terms {
 		return t
 	}
 	t.place = placerOf(&t.spec.Template)
-	t.nodeSelector = labels.Everything()
+	t.nodeSelector, t.features = labels.Everything(), needsOf(&t.spec.Template)
 	if t.spec.Strategy.NodeSelector != nil {
 		// That it can be read is part of the validation of the spec.
 		t.nodeSelector, _ = metav1.LabelSelectorAsSelector(t.spec.Strategy.NodeSelector)

@@ -68,7 +68,9 @@ func inPlaceChanges(u *inplace.Update) []change {
 		if c.Limit {
 			kind = "limit"
 		}
-		one := change{Kind: kind, Container: c.Container, Name: string(c.Resource), Op: opChanged, Old: c.Old.String(), New: c.New.String()}
+		one := change{
+			Kind: kind, Container: c.Container, Name: string(c.Resource), Op: opChanged, Old: c.Old.String(), New: c.New.String(),
+		}
 		if c.Added {
 			one.Op, one.Old = opAdded, ""
 		}
