@@ -131,7 +131,9 @@ func partitionScenes() []scene {
 func TestTargetT9DeclaredFeatures(t *testing.T) { playScenes(t, undeclaredScenes()) }
 
 // ownUsers makes pods need nodes that can give them users of their own beside the network of the host.
-func ownUsers(s *rollout.Spec) { s.Template.Spec.HostNetwork, s.Template.Spec.HostUsers = true, new(false) }
+func ownUsers(s *rollout.Spec) {
+	s.Template.Spec.HostNetwork, s.Template.Spec.HostUsers = true, new(false)
+}
 
 func undeclaredScenes() []scene {
 	all := kit.MaxUnavailable("100%")
