@@ -125,6 +125,11 @@ differential: ## compare plans with what the real DaemonSet controller does on N
 peersuite: ## have the DaemonSet controller's own tests judge plans, and print the table; BUGS=1: see that they do; WRITE=1: into the document; RUNS=3: its benchmarks
 	@$(GO) run ./internal/peersuite $(if $(BUGS),-bugs) $(if $(WRITE),-write) $(if $(RUNS),-bench $(RUNS))
 
+# The package is copied from the module, with a test of ours in the place of its own.
+.PHONY: kubelet
+kubelet: ## ask the kubelet's own code which containers N (20000) drawn updates in place restart
+	@$(GO) run ./internal/peersuite -kubelet $(N)
+
 # Without VERSION it says which there are. CONTRIBUTING.md says what to do about what it finds.
 .PHONY: peer
 peer: ## take a copy of the project to VERSION (v1.38.0) of Kubernetes, and say what differs; WRITE=1: the checkout itself

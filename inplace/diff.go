@@ -431,6 +431,7 @@ func (d *differ) resourcesAsAWhole() {
 			d.obstacle(WindowsResize, "spec.os.name", "")
 		}
 		d.resizeInTurn()
+		d.wholeRestarts()
 	}
 	if before, after := qosClass(&d.old.Spec), qosClass(&d.new.Spec); before != after {
 		d.obstacle(QOSClass, "spec", fmt.Sprintf("%s becomes %s", before, after))
@@ -453,6 +454,26 @@ func (d *differ) resizeInTurn() {
 	for _, change := range d.update.Resources {
 		if change.Added {
 			d.obstacle(ResizeInTurn, d.containerPath(change.Container)+".resources", "")
+		}
+	}
+}
+
+// wholeRestarts records an obstacle for each limit of the pod as a whole that a container gets, and for which it would restart.
+func (d *differ) wholeRestarts() {
+	for _, change := range d.update.Resources {
+		if change.Container != "" || !change.Limit {
+			continue
+		}
+		for _, containers := range [][]corev1.Container{d.new.Spec.InitContainers, d.new.Spec.Containers} {
+			for i := range containers {
+				_, own := containers[i].Resources.Limits[change.Resource]
+				restarts := slices.Contains(containers[i].ResizePolicy, corev1.ContainerResizePolicy{
+					ResourceName: change.Resource, RestartPolicy: corev1.RestartContainer,
+				})
+				if !own && restarts {
+					d.obstacle(WholeRestarts, elementPath("spec.resources.limits", string(change.Resource)), containers[i].Name)
+				}
+			}
 		}
 	}
 }

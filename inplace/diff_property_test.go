@@ -183,6 +183,15 @@ func (o *oracle) resized() {
 		o.found("spec.os.name", inplace.WindowsResize)
 	}
 	inTurn := slices.ContainsFunc(o.pair.new.Spec.Containers, func(c corev1.Container) bool { _, ok := launchPriority(c); return ok })
+	for _, c := range append(slices.Clone(o.pair.new.Spec.InitContainers), o.pair.new.Spec.Containers...) {
+		for _, name := range []corev1.ResourceName{"cpu", "memory"} {
+			path := "spec.resources.limits[" + string(name) + "]"
+			_, own := c.Resources.Limits[name]
+			if policy := len(c.ResizePolicy) > 0 && c.ResizePolicy[0].ResourceName == name; !own && policy && slices.Contains(o.changed, path) {
+				o.found(path, inplace.WholeRestarts)
+			}
+		}
+	}
 	if any && inTurn {
 		if o.pair.new.Spec.Resources != nil {
 			added["spec"] = true
@@ -372,6 +381,9 @@ func (o *oracle) whole(template corev1.PodTemplateSpec) corev1.ResourceRequireme
 	}
 	if mostLimit.Cmp(limits) > 0 {
 		limits = mostLimit
+	}
+	if _, given := whole.Requests["memory"]; given {
+		return whole // it gives both
 	}
 	if requested {
 		whole.Requests["memory"] = sum

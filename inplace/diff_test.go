@@ -184,6 +184,14 @@ func TestDiffI2(t *testing.T) {
 			"spec.resources.limits[cpu]: running pods keep the request or limit",
 			"spec.resources.requests[cpu]: running pods keep the request or limit",
 		}},
+		{"limits of the pod that restart", "a container without a limit of its own has the pod's, and nothing shows whether it has restarted", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=2", "memory=1Gi"), Requests: sized("cpu=1")}
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=3", "memory=2Gi"), Requests: sized("cpu=1")}
+		}, []string{
+			"spec.resources.limits[cpu]: it is the limit of containers that restart when it changes, and nothing shows whether they have (agent)",
+		}},
 		{"resources in turn", "a later batch can only change what the pod has", all, func(p *corev1.PodTemplateSpec) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=4"), Requests: sized("cpu=2")}
 			p.Spec.Containers[0].Env = []corev1.EnvVar{barrier(1)}

@@ -94,6 +94,9 @@ var otherMutations = []mutation{
 	{"operating system", func(t *rapid.T, p *corev1.PodTemplateSpec) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }},
 	{"the pod as a whole", func(t *rapid.T, p *corev1.PodTemplateSpec) {
 		p.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": quantity(t)}, Requests: corev1.ResourceList{"cpu": quantity(t)}}
+		if rapid.Bool().Draw(t, "memory") {
+			p.Spec.Resources.Limits["memory"], p.Spec.Resources.Requests["memory"] = quantity(t), quantity(t)
+		}
 	}},
 	{"env", func(t *rapid.T, p *corev1.PodTemplateSpec) {
 		c := some(t, p.Spec.Containers)

@@ -28,6 +28,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	write := flags.Bool("write", false, "write the tables of docs/what-is-proved.md anew")
 	plant := flags.Bool("bugs", false, "plant bugs in the library, and see a test fail for each")
 	count := flags.Int("bench", 0, "run the controller's own benchmarks so many times, with the planner beside it, and no tests")
+	kubelet := flags.Int("kubelet", 0, "ask the kubelet which containers restart, for so many updates in place, and run no other tests")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -37,6 +38,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	w := newWorkspace(strings.TrimSpace(string(root)))
 	defer func() { err = errors.Join(err, w.remove()) }()
+	if *kubelet > 0 {
+		w.dir += "-kubelet"
+		return w.kubelet(ctx, *kubelet, out)
+	}
 	if err := w.fill(ctx); err != nil {
 		return err
 	}

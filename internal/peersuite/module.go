@@ -24,7 +24,7 @@ const (
 
 // adapter holds the source that takes the place of what is replaced. It compiles with the controller only.
 //
-//go:embed testdata/adapter
+//go:embed testdata/adapter testdata/kubelet
 var adapter embed.FS
 
 // workspace is the temporary module. Its place is the same each time, because the build cache goes by it.

@@ -33,6 +33,7 @@ var own = map[inplace.Code]string{
 	inplace.InitContainer:        "init containers do not run again",
 	inplace.ResizeDisabled:       "the option is off",
 	inplace.ResourceAdded:        "the option is off, or the pod lacks what its template has",
+	inplace.WholeRestarts:        "nothing that the kubelet reports tells whether the container has restarted",
 	inplace.ResizeInTurn:         "later batches are kept in Kruise's annotation, which has no room for it",
 	inplace.ResourceRemoved:      "the API server fills a request in that goes from the limit, so that nothing is removed: not done in place",
 	inplace.NodeUnable:           "kubelets before 1.33 do not restart sidecars; pods with resources as a whole need a server that resizes those",
@@ -54,8 +55,15 @@ func (d *drawn) fresh(template *corev1.PodTemplateSpec, revision string) (*corev
 	return made, nil
 }
 
+// begin is what is judged, or a mutant of it: the first step of the update of a pod.
+type begin func(d drawn, pod *corev1.Pod, now time.Time) (inplace.Step, error)
+
+func really(d drawn, pod *corev1.Pod, now time.Time) (inplace.Step, error) {
+	return inplace.Compare(d.old, d.new, d.options).Begin(pod, inplace.Target{Revision: "new", Node: d.node}, inplace.Metadata{}, now)
+}
+
 // judged returns what is wrong with an update in place; "" if nothing. kind says what became of the case.
-func judged(d drawn) (kind, wrong string) {
+func judged(d drawn, begin begin) (kind, wrong string) {
 	pod, err := d.fresh(d.old, "old")
 	if err != nil {
 		return "no such pod", ""
@@ -69,9 +77,8 @@ func judged(d drawn) (kind, wrong string) {
 		change(pod)
 	}
 	run(pod, 1)
-	u := inplace.Compare(d.old, d.new, d.options)
 	now := time.Unix(1_800_000_000, 0)
-	step, err := u.Begin(pod, inplace.Target{Revision: "new", Node: d.node}, inplace.Metadata{}, now)
+	step, err := begin(d, pod, now)
 	var obstacle *inplace.ObstacleError
 	switch {
 	case errors.As(err, &obstacle):
@@ -235,7 +242,7 @@ func TestUpdates(t *testing.T) {
 	kinds, bad := map[string]int{}, 0
 	for seed := range *cases {
 		d := draw(uint64(seed))
-		kind, wrong := judged(d)
+		kind, wrong := judged(d, really)
 		kinds[kind]++
 		if wrong != "" {
 			if bad++; bad <= 10 {
