@@ -37,7 +37,7 @@ type batch struct {
 func (b *batch) choose() []string {
 	chosen := map[string]bool{}
 	for i := range b.pod.Spec.InitContainers {
-		chosen[b.pod.Spec.InitContainers[i].Name] = true // they have no launch priority: the pod waited for them before any of these
+		chosen[b.pod.Spec.InitContainers[i].Name] = true // they have no launch priority: the pod has waited for them
 	}
 	highest := 0
 	var withHighest []string
@@ -185,7 +185,9 @@ func (b *batch) record(names []string) {
 		for _, name := range names {
 			put(&required, name, true)
 		}
-		maps.DeleteFunc(required, func(name string, _ bool) bool { return name == "" || initContainerIn(&b.pod.Spec, name) != nil })
+		maps.DeleteFunc(required, func(name string, _ bool) bool {
+			return name == "" || initContainerIn(&b.pod.Spec, name) != nil
+		})
 		s.PreCheckBeforeNext = &PreCheck{ContainersRequiredReady: sortedKeys(required)}
 	}
 	if len(names) > 0 {

@@ -88,10 +88,11 @@ func (w UpdateWait) String() string {
 // Completed returns whether the in-place update of pod is complete (I5), and if not, all that it waits for. A pod that was never
 // updated in place, or is nil, is done. If an annotation of the update cannot be read, the pod is not done.
 //
-// A container whose image changed is done when it reports another image ID or has started since, or when it is back at the
-// image that it was made from: a kubelet restarts a container for every change of the text, even if that names the same image. Of
-// an update of Kruise, it is done when it reports the wanted image under whatever spelling. A container whose environment reads changed metadata is done when it has started since. A resized one is done when its status
-// has the resources of its spec, or, if the kubelet reports none, when it has started since.
+// A container whose image changed is done when it reports another image ID or has started since, or when it is back at the image
+// that it was made from: a kubelet restarts a container for every change of the text, even if that names the same image. Of an
+// update of Kruise, it is done when it reports the wanted image under whatever spelling. A container whose environment reads
+// changed metadata is done when it has started since. A resized one is done when its status has the resources of its spec, or,
+// if the kubelet reports none, when it has started since.
 //
 // Completed decodes the state annotation. [Unfinished] is a cheap test that is false for most pods of a fleet.
 func Completed(pod *corev1.Pod) Completion {
@@ -218,8 +219,8 @@ func (s *UpdateState) waitsFor(waits []UpdateWait, pod *corev1.Pod, name string)
 	}
 	record := s.Records[name]
 	same := s.stillRuns(name, status)
-	// A container that is back at the image it was made from needs no restart. A kubelet restarts one for every other text, even if
-	// that names the same image. Where it is not known what the container was made from, its image has to do.
+	// A container that is back at the image it was made from needs no restart. A kubelet restarts one for every other text, even
+	// if that names the same image. Where it is not known what the container was made from, its image has to do.
 	wanted := record.Image != "" && record.Image == container.Image ||
 		record.Image == "" && status.ImageID != "" && sameImage(container.Image, status.Image, status.ImageID)
 	if image && same && !wanted {

@@ -176,19 +176,20 @@ func (c *calculateCase) model(on rules) calculateOutcome {
 		if len(path) > 2 && path[0] == "spec" && path[1] == "template" {
 			path = path[2:]
 		}
-		if path[0] == "metadata" {
+		switch {
+		case path[0] == "metadata":
 			metadata = append(metadata, operation{step.kind, path, step.value})
-		} else if on.has(tolerationsAdded) && len(path) > 1 && path[1] == "tolerations" {
+		case on.has(tolerationsAdded) && len(path) > 1 && path[1] == "tolerations":
 			for _, toleration := range old.Spec.Tolerations {
-				if !slices.ContainsFunc(new.Spec.Tolerations, func(other corev1.Toleration) bool { return reflect.DeepEqual(toleration, other) }) {
+				same := func(other corev1.Toleration) bool { return reflect.DeepEqual(toleration, other) }
+				if !slices.ContainsFunc(new.Spec.Tolerations, same) {
 					return calculateOutcome{}
 				}
 			}
-		} else if on.has(resourcesAdded) && c.addsResources(step.kind, path, old, new, &out) {
-			continue
-		} else if !c.modelSpec(step.kind, path, step.value, old, &out) {
+		case on.has(resourcesAdded) && c.addsResources(step.kind, path, old, new, &out):
+		case !c.modelSpec(step.kind, path, step.value, old, &out):
 			return calculateOutcome{}
-		} else if on.has(pullPolicyFollows) && len(path) == 4 && path[3] == "image" {
+		case on.has(pullPolicyFollows) && len(path) == 4 && path[3] == "image":
 			i, _ := strconv.Atoi(path[2])
 			before, after := old.Spec.Containers[i], new.Spec.Containers[i]
 			if before.ImagePullPolicy == "" && isLatest(before.Image) != isLatest(after.Image) {

@@ -112,8 +112,26 @@ func (d *differ) spec() {
 		old.Tolerations, new.Tolerations = nil, nil
 	}
 	old.Resources, new.Resources = withoutSizes(old.Resources), withoutSizes(new.Resources)
+	old.Volumes, new.Volumes = d.imageVolumes(old.Volumes, new.Volumes)
 	old.Containers, old.InitContainers, new.Containers, new.InitContainers = nil, nil, nil, nil
 	d.compare(Immutable, "spec", old, new)
+}
+
+// imageVolumes records an obstacle for each volume that becomes another image, and returns the volumes without what it has
+// recorded.
+func (d *differ) imageVolumes(old, new []corev1.Volume) (before, after []corev1.Volume) {
+	before, after = slices.Clone(old), slices.Clone(new)
+	for i := range before {
+		j := slices.IndexFunc(after, func(v corev1.Volume) bool { return v.Name == before[i].Name })
+		if j < 0 || before[i].Image == nil || after[j].Image == nil || before[i].Image.Reference == after[j].Image.Reference {
+			continue
+		}
+		d.obstacle(VolumeImage, elementPath("spec.volumes", before[i].Name)+".image.reference", "")
+		was, is := *before[i].Image, *after[j].Image
+		was.Reference, is.Reference = "", ""
+		before[i].Image, after[j].Image = &was, &is
+	}
+	return before, after
 }
 
 // resourcesOf returns the resources of the pod as a whole.
@@ -265,8 +283,8 @@ func (d *differ) image(path string, old, new *corev1.Container) {
 }
 
 // pullPolicy finds a policy that would have to change. The API server gives a pod one that the template leaves out by the tag of
-// the image, and a running pod keeps it: with IfNotPresent and the tag latest it would run the image that its node happens to have.
-// If both policies mean the same, they are made the same for what is compared next.
+// the image, and a running pod keeps it: with IfNotPresent and the tag latest it would run the image that its node happens to
+// have. If both policies mean the same, they are made the same for what is compared next.
 func (d *differ) pullPolicy(path string, old, new *corev1.Container) {
 	switch before, after := pullPolicyOf(old), pullPolicyOf(new); {
 	case old.Image == "" || new.Image == "":
@@ -414,8 +432,8 @@ func (d *differ) requestFollows(change ResourceChange) bool {
 	return !given
 }
 
-// isWrittenByUpdates reports whether the label or annotation is one that every update in place writes, whatever the templates say.
-// A container that reads it keeps what it was when it started.
+// isWrittenByUpdates reports whether the label or annotation is one that every update in place writes, whatever the templates
+// say. A container that reads it keeps what it was when it started.
 func isWrittenByUpdates(key string) bool {
 	switch key {
 	case appsv1.DefaultDaemonSetUniqueLabelKey, lifecycle.StateLabel, lifecycle.TimestampAnnotation, StateKey, GraceKey:

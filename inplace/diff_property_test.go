@@ -153,13 +153,13 @@ func (o *oracle) refusesResize(path string) bool {
 
 // resized finds what keeps a pod from being resized at all, or in turn.
 func (o *oracle) resized() {
-	any, added := false, map[string]bool{}
+	resizes, added := false, map[string]bool{}
 	for _, path := range o.changed {
 		before, what, ok := strings.Cut(path, ".resources.")
 		if !ok {
 			continue
 		}
-		any = true
+		resizes = true
 		old := o.pair.old.Spec
 		containers := append(slices.Clone(old.InitContainers), old.Containers...)
 		if old.Resources != nil {
@@ -179,7 +179,7 @@ func (o *oracle) resized() {
 			added[before] = true
 		}
 	}
-	if any && o.pair.new.Spec.OS != nil {
+	if resizes && o.pair.new.Spec.OS != nil {
 		o.found("spec.os.name", inplace.WindowsResize)
 	}
 	inTurn := slices.ContainsFunc(o.pair.new.Spec.Containers, func(c corev1.Container) bool { _, ok := launchPriority(c); return ok })
@@ -192,7 +192,7 @@ func (o *oracle) resized() {
 			}
 		}
 	}
-	if any && inTurn {
+	if resizes && inTurn {
 		if o.pair.new.Spec.Resources != nil {
 			added["spec"] = true
 		}
@@ -280,6 +280,8 @@ func (o *oracle) leaf(path string, old, new any) {
 		o.found(path, inplace.SidecarDisabled)
 	}
 	switch {
+	case strings.HasPrefix(path, "spec.volumes[") && strings.HasSuffix(path, ".image.reference"):
+		o.found(path, inplace.VolumeImage)
 	case strings.HasPrefix(path, "spec.initContainers") && !inContainer:
 		o.found(path, inplace.InitContainer)
 	case inContainer && strings.HasSuffix(path, "].image"):
@@ -356,7 +358,7 @@ func (o *oracle) whole(template corev1.PodTemplateSpec) corev1.ResourceRequireme
 	whole := *template.Spec.Resources.DeepCopy()
 	var sum, most, limits, mostLimit resource.Quantity
 	limited, requested := true, false
-	add := func(c corev1.Container, into *resource.Quantity, from corev1.ResourceList) {
+	add := func(into *resource.Quantity, from corev1.ResourceList) {
 		amount, ok := from["memory"]
 		if ok {
 			into.Add(amount)
@@ -369,12 +371,12 @@ func (o *oracle) whole(template corev1.PodTemplateSpec) corev1.ResourceRequireme
 		_, requests := c.Resources.Requests["memory"]
 		limited, requested = limited && ok, requested || requests
 		if c.Name == "setup" && c.RestartPolicy == nil { // it runs before the others and not beside them
-			add(c, &most, c.Resources.Requests)
-			add(c, &mostLimit, c.Resources.Limits)
+			add(&most, c.Resources.Requests)
+			add(&mostLimit, c.Resources.Limits)
 			continue
 		}
-		add(c, &sum, c.Resources.Requests)
-		add(c, &limits, c.Resources.Limits)
+		add(&sum, c.Resources.Requests)
+		add(&limits, c.Resources.Limits)
 	}
 	if most.Cmp(sum) > 0 {
 		sum = most

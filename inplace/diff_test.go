@@ -24,10 +24,12 @@ func sized(pairs ...string) corev1.ResourceList {
 }
 
 // sidecar adds a native sidecar.
-func sidecar(image string) func(*corev1.PodTemplateSpec) {
-	return func(p *corev1.PodTemplateSpec) {
-		p.Spec.InitContainers = []corev1.Container{{Name: "side", Image: image, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
-	}
+func sidecar(p *corev1.PodTemplateSpec) {
+	p.Spec.InitContainers = []corev1.Container{{Name: "side", Image: "side:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+}
+
+func imageVolume(name, image string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}
 }
 
 func TestDiffI2(t *testing.T) {
@@ -192,6 +194,17 @@ func TestDiffI2(t *testing.T) {
 		}, []string{
 			"spec.resources.limits[cpu]: it is the limit of containers that restart when it changes, and nothing shows whether they have (agent)",
 		}},
+		{"a volume that is an image", "it is mounted when the pod starts", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Volumes = []corev1.Volume{imageVolume("data", "models:1"), imageVolume("more", "more:1")}
+		}, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Volumes = []corev1.Volume{imageVolume("data", "models:2"), imageVolume("more", "more:1")}
+		}, []string{"spec.volumes[data].image.reference: the volumes of a running pod are mounted already, and keep their image"}},
+		{"a volume that becomes an image", "it is another volume", all, func(p *corev1.PodTemplateSpec) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		}, func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{imageVolume("data", "models:2")} }, []string{
+			"spec.volumes[data].emptyDir: cannot change in a running pod",
+			"spec.volumes[data].image: cannot change in a running pod",
+		}},
 		{"resources in turn", "a later batch can only change what the pod has", all, func(p *corev1.PodTemplateSpec) {
 			p.Spec.Resources = &corev1.ResourceRequirements{Limits: sized("cpu=4"), Requests: sized("cpu=2")}
 			p.Spec.Containers[0].Env = []corev1.EnvVar{barrier(1)}
@@ -251,13 +264,13 @@ func TestDiffI2(t *testing.T) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}, {Key: "b"}}
 		}, func(p *corev1.PodTemplateSpec) { p.Spec.Tolerations = p.Spec.Tolerations[:1] },
 			[]string{"spec.tolerations[1]: cannot change in a running pod (removed)"}},
-		{"sidecar", "its kubelet restarts the one container", inplace.Options{}, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+		{"sidecar", "its kubelet restarts the one container", inplace.Options{}, sidecar, func(p *corev1.PodTemplateSpec) {
 			p.Spec.InitContainers[0].Image = "side:2"
 		}, nil},
-		{"sidecar, switched off", "the option", inplace.Options{Sidecars: new(bool)}, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+		{"sidecar, switched off", "the option", inplace.Options{Sidecars: new(bool)}, sidecar, func(p *corev1.PodTemplateSpec) {
 			p.Spec.InitContainers[0].Image = "side:2"
 		}, []string{"spec.initContainers[side].image: updating sidecars in place is not enabled"}},
-		{"sidecar, otherwise", "nothing but image and size", all, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+		{"sidecar, otherwise", "nothing but image and size", all, sidecar, func(p *corev1.PodTemplateSpec) {
 			p.Spec.InitContainers[0].Command = []string{"run"}
 			p.Spec.InitContainers[0].Image = "side:latest"
 			p.Spec.InitContainers[0].Resources.Requests = sized("example.com/gpu=1")
@@ -266,7 +279,7 @@ func TestDiffI2(t *testing.T) {
 			"spec.initContainers[side].imagePullPolicy: cannot change in a running pod (by the tag of the image IfNotPresent becomes Always)",
 			"spec.initContainers[side].resources.requests[example.com/gpu]: only cpu and memory can be resized",
 		}},
-		{"sidecar that ends", "another kind of container", all, sidecar("side:1"), func(p *corev1.PodTemplateSpec) {
+		{"sidecar that ends", "another kind of container", all, sidecar, func(p *corev1.PodTemplateSpec) {
 			p.Spec.InitContainers[0].RestartPolicy, p.Spec.InitContainers[0].Image = nil, "side:2"
 		}, []string{
 			"spec.initContainers[side].image: init containers do not run again",

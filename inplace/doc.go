@@ -20,9 +20,8 @@
 //	inplace.Completed(pod) // done, or what it waits for
 //
 // [Compare] and [DiffRevisions] make an [Update]. [Obstruct] returns why a pod cannot be updated in place at all, [Update.Lacks]
-// what its node lacks.
-// [Update.Begin], [Continue] and [Cancel] return a [Step], [Completed] a [Completion]. [StateOf] reads the annotation in which a
-// pod carries its progress.
+// what its node lacks. [Update.Begin], [Continue] and [Cancel] return a [Step], [Completed] a [Completion]. [StateOf] reads the
+// annotation in which a pod carries its progress.
 //
 // # Contract
 //
@@ -71,9 +70,9 @@
 //   - It finds from hashes of its daemon that an environment is up to date. Here the container has to start (I5).
 //   - It changes the annotation of "kubectl rollout restart" in place, which restarts nothing. Here that asks for a restart,
 //     which takes a new pod, and so do the keys that [Options].RestartKeys names (I2).
-//   - It makes new pods for another image of a native sidecar, for one more toleration, and for requests and limits that are added.
-//     Here these change in place (I2). What is known of sidecars is in Records, which Kruise ignores: in its own fields it would
-//     wait for them for ever. So it can take such a pod over, and takes the sidecar for updated.
+//   - It makes new pods for another image of a native sidecar, for one more toleration, and for requests and limits that are
+//     added. Here these change in place (I2). What is known of sidecars is in Records, which Kruise ignores: in its own fields
+//     it would wait for them for ever. So it can take such a pod over, and takes the sidecar for updated.
 //   - It goes to the tag latest in place, where the pod keeps the pull policy of the tag before, and resizes what the API server
 //     refuses to resize. Here these are obstacles (I2).
 //   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only; here it stays ready (I4).

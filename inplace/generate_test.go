@@ -123,6 +123,10 @@ var otherMutations = []mutation{
 		}
 		p.Spec.Volumes = []corev1.Volume{{Name: "tmp"}}
 	}},
+	{"image volume", func(t *rapid.T, p *corev1.PodTemplateSpec) {
+		image := rapid.SampledFrom([]string{"data:1", "data:2"}).Draw(t, "image")
+		p.Spec.Volumes = []corev1.Volume{imageVolume("data", image)}
+	}},
 	{"node selector", func(t *rapid.T, p *corev1.PodTemplateSpec) {
 		p.Spec.NodeSelector = map[string]string{"os": value(t)}
 	}},
@@ -191,6 +195,9 @@ func template(t *rapid.T) *corev1.PodTemplateSpec {
 	}
 	if rapid.Bool().Draw(t, "toleration") {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
+	}
+	if rapid.IntRange(0, 9).Draw(t, "volume") == 0 {
+		p.Spec.Volumes = []corev1.Volume{imageVolume("data", "data:1")}
 	}
 	if rapid.IntRange(0, 19).Draw(t, "os") == 0 {
 		p.Spec.OS = &corev1.PodOS{Name: corev1.Windows}

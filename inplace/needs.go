@@ -43,16 +43,18 @@ func (d *differ) needs() {
 	if err == nil {
 		u.features, _ = framework.Unmap(set) // the set is the framework's own
 	}
-	// A server without that feature refuses every resize of a pod that has resources as a whole, and knows no node that declares it.
+	// A server without that feature refuses every resize of a pod that has resources as a whole, and knows no node that declares
+	// it.
 	const whole = inplacepodresize.IPPRPodLevelResourcesFeatureGate
 	if u.whole != nil && !slices.Contains(u.features, whole) {
 		u.features = append(u.features, whole)
 	}
 }
 
-// Lacks returns what a node lacks to take the update in place, for a reader; "" if nothing. The API server refuses an update that
-// needs a feature which the node does not declare (status.declaredFeatures), and kubelets before 1.33 restart no sidecar. A kubelet
-// that does not say its version is taken for a newer one. A nil node declares nothing. An update with obstacles needs nothing more.
+// Lacks returns what a node lacks to take the update in place, for a reader; "" if nothing. The API server refuses an update
+// that needs a feature which the node does not declare (status.declaredFeatures), and kubelets before 1.33 restart no sidecar. A
+// kubelet that does not say its version is taken for a newer one. A nil node declares nothing. An update with obstacles needs
+// nothing more.
 func (u *Update) Lacks(node *corev1.Node) string {
 	if u == nil || len(u.features) == 0 && u.kubelet == nil {
 		return ""

@@ -66,12 +66,14 @@ const (
 	WindowsResize
 	// UpdateInEnv: an environment variable reads what the update itself writes, such as the label of the revision.
 	UpdateInEnv
-	// ResizeInTurn: containers have launch priorities, so that they are updated in turn. Then they can only change the requests and
-	// limits that they have, and those of the pod as a whole cannot follow.
+	// ResizeInTurn: containers have launch priorities, so that they are updated in turn. Then they can only change the requests
+	// and limits that they have, and those of the pod as a whole cannot follow.
 	ResizeInTurn
-	// WholeRestarts: the limit of the pod as a whole changes, and a container that has none of its own, so that it gets the pod's, says
-	// that it restarts when it is resized. Nothing that a kubelet reports tells whether it has.
+	// WholeRestarts: the limit of the pod as a whole changes, and a container that has none of its own, so that it gets the
+	// pod's, says that it restarts when it is resized. Nothing that a kubelet reports tells whether it has.
 	WholeRestarts
+	// VolumeImage: a volume becomes another image, and those of a running pod are mounted already.
+	VolumeImage
 	// NodeUnable: the node of the pod lacks what the update needs. Only errors of [Update.Begin] have it.
 	NodeUnable
 )
@@ -101,6 +103,7 @@ var codeTexts = [...]string{
 	WindowsResize:        "Windows pods cannot be resized",
 	UpdateInEnv:          "an environment variable reads what the update itself writes",
 	WholeRestarts:        "it is the limit of containers that restart when it changes, and nothing shows whether they have",
+	VolumeImage:          "the volumes of a running pod are mounted already, and keep their image",
 	NodeUnable:           "its node cannot do that",
 	ResizeInTurn:         "containers that are updated in turn can change only requests and limits that they have",
 }

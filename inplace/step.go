@@ -77,22 +77,22 @@ type Step struct {
 	Until time.Time
 }
 
-// Begin begins the update of pod, or goes on with it in and after the grace period (I4). Call it until the pod carries the
-// label of the target, and [Continue] from then on.
+// Begin begins the update of pod, or goes on with it in and after the grace period (I4). Call it until the pod carries the label
+// of the target, and [Continue] from then on.
 //
-// If a container restarts, the pod is first made not ready. The grace period runs from the transition of its
-// InPlaceUpdateReady condition, in whole seconds; until it is over the step has only Until. Then, or at once if there is
-// no grace period, come the patch of the resize subresource and that of the pod itself.
+// If a container restarts, the pod is first made not ready. The grace period runs from the transition of its InPlaceUpdateReady
+// condition, in whole seconds; until it is over the step has only Until. Then, or at once if there is no grace period, come the
+// patch of the resize subresource and that of the pod itself.
 //
-// An earlier update need not be complete: what it has not changed yet and the new one does not overrule is taken over.
-// The first patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and
-// calls Begin again when it sees what the earlier update has changed meanwhile.
+// An earlier update need not be complete: what it has not changed yet and the new one does not overrule is taken over. The first
+// patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and calls Begin
+// again when it sees what the earlier update has changed meanwhile.
 //
-// The error is an [ObstacleError], which wraps [ErrObstacle], if the change has obstacles or the pod cannot take it. That includes
-// a pod that lacks a container or resource that changes, one whose QoS class would change because others gave it resources, one
-// on a node that lacks what the update needs, and one to be resized whose kubelet reports no resources, because the API server
-// refuses that. It wraps [ErrUnreadable] if an
-// annotation of an earlier update cannot be read. An empty target is an error, too.
+// The error is an [ObstacleError], which wraps [ErrObstacle], if the change has obstacles or the pod cannot take it. That
+// includes a pod that lacks a container or resource that changes, one whose QoS class would change because others gave it
+// resources, one on a node that lacks what the update needs, and one to be resized whose kubelet reports no resources, because
+// the API server refuses that. It wraps [ErrUnreadable] if an annotation of an earlier update cannot be read. An empty target is
+// an error, too.
 func (u *Update) Begin(pod *corev1.Pod, target Target, metadata Metadata, now time.Time) (Step, error) {
 	if err := u.obstructed(pod); err != nil {
 		return Step{}, err

@@ -13,10 +13,11 @@ func hasWhole(spec *corev1.PodSpec) bool {
 }
 
 // wholeOf returns the cpu and memory of a pod as a whole: what is given, and what the API server makes of the rest. A request is
-// what all containers request, or if none does, the limit. A limit is what the containers may use together if each has one, and at
-// least the request (the API server gives one since 1.37).
+// what all containers request, or if none does, the limit. A limit is what the containers may use together if each has one, and
+// at least the request (the API server gives one since 1.37).
 func wholeOf(spec *corev1.PodSpec, given corev1.ResourceRequirements) corev1.ResourceRequirements {
-	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: requestsFilled(spec.Containers), InitContainers: requestsFilled(spec.InitContainers)}}
+	pod := &corev1.Pod{}
+	pod.Spec.Containers, pod.Spec.InitContainers = requestsFilled(spec.Containers), requestsFilled(spec.InitContainers)
 	requests := componentresource.AggregateContainerRequests(pod, componentresource.PodResourcesOptions{})
 	limits := componentresource.AggregateContainerLimits(pod, componentresource.PodResourcesOptions{})
 	whole := corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}

@@ -68,6 +68,17 @@ func ExampleImages() {
 	// Output: [busybox agent:v2]
 }
 
+func ExamplePodImages() {
+	spec := &corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "agent", Image: "agent:v2"}},
+		Volumes: []corev1.Volume{{Name: "models", VolumeSource: corev1.VolumeSource{
+			Image: &corev1.ImageVolumeSource{Reference: "models:v7"},
+		}}},
+	}
+	fmt.Println(predownload.PodImages(nil, spec))
+	// Output: [models:v7 agent:v2]
+}
+
 func ExampleNeeds() {
 	node := predownload.Candidate{
 		Node:    "a",

@@ -14,19 +14,36 @@ type Candidate struct {
 	// Present is what the node reports in status.images. A kubelet reports the 50 largest images by default, so an image
 	// that is not listed may be there all the same; pulling it again costs little.
 	Present []corev1.ContainerImage
-	// Uses are the images of the node's outdated pod, init containers included. Nil or empty: none is known.
+	// Uses are the images of the node's outdated pod, those of init containers and volumes included ([PodImages]). Nil or empty:
+	// none is known.
 	Uses []string
 }
 
-// Images returns the images of a template, each once, in the order in which a kubelet first needs them: init containers,
-// then containers. Of several spellings of one image the first is returned. Containers without an image are left out. A nil
-// template has no images.
+// Images returns the images of a template, each once, in the order in which a kubelet first needs them: volumes that are images,
+// then init containers, then containers. Of several spellings of one image the first is returned. Containers and volumes without
+// an image are left out. A nil template has no images.
 func Images(template *corev1.PodTemplateSpec) []string {
-	var images []string
-	for _, image := range containerImages(template) {
-		images = append(images, image)
+	if template == nil {
+		return nil
 	}
-	return distinct(images)
+	return distinct(PodImages(nil, &template.Spec))
+}
+
+// PodImages appends the images that a pod of that spec needs, as they are written, in the order of [Images]. A volume that is an
+// image (volumes[].image) is pulled like that of a container, and the pod waits for it.
+func PodImages(images []string, spec *corev1.PodSpec) []string {
+	for i := range spec.Volumes {
+		if source := spec.Volumes[i].Image; source != nil && source.Reference != "" {
+			images = append(images, source.Reference)
+		}
+	}
+	for i := range spec.InitContainers {
+		images = append(images, spec.InitContainers[i].Image)
+	}
+	for i := range spec.Containers {
+		images = append(images, spec.Containers[i].Image)
+	}
+	return images
 }
 
 // Needs returns those of images that the candidate's outdated pod does not use and its node does not report (D1), in

@@ -32,6 +32,14 @@ func TestImages(t *testing.T) {
 		{name: "order of use", why: "not of the alphabet", template: podTemplate(nil, "b", "a"), want: []string{"b", "a"}},
 		{name: "repeated", why: "one pull is enough", template: podTemplate([]string{"a:1"}, "b:1", "a:1"), want: []string{"a:1", "b:1"}},
 		{name: "spelled differently", why: "it is still one image, and one pull", template: podTemplate(nil, "a", "docker.io/library/a:latest"), want: []string{"a"}},
+		{name: "volumes", why: "a kubelet mounts them before it starts anything", template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "a", Image: "a:1"}},
+			Volumes: []corev1.Volume{
+				{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
+				{Name: "later", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{}}},
+				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			},
+		}}, want: []string{"data:1", "a:1"}},
 		{name: "without image", why: "a template that is completed later", template: podTemplate([]string{""}, "", "a"), want: []string{"a"}},
 	}
 	rows := make(rowNames)

@@ -179,8 +179,8 @@ func (r *run) findUndeclared() {
 	}
 }
 
-// holdUndeclared applies T9: where a pod of the update revision could not run, a pod that serves is not given up for one. Nodes that
-// go back to the stable revision are not held by what the update revision needs.
+// holdUndeclared applies T9: where a pod of the update revision could not run, a pod that serves is not given up for one. Nodes
+// that go back to the stable revision are not held by what the update revision needs.
 func (r *run) holdUndeclared() {
 	if len(r.features) == 0 {
 		return

@@ -5,8 +5,6 @@ import (
 	"iter"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/predownload"
 )
@@ -52,23 +50,13 @@ func (r *run) pullCandidates() iter.Seq[predownload.Candidate] {
 					r.stopsUpdate(i, pullImages).by != nil {
 					continue
 				}
-				uses = appendImages(uses[:0], &r.pods[n.outdatedPod].Object.Spec)
+				uses = predownload.PodImages(uses[:0], &r.pods[n.outdatedPod].Object.Spec)
 				if !yield(predownload.Candidate{Node: n.Name, Present: n.Object.Status.Images, Uses: uses}) {
 					return
 				}
 			}
 		}
 	}
-}
-
-func appendImages(images []string, spec *corev1.PodSpec) []string {
-	for i := range spec.InitContainers {
-		images = append(images, spec.InitContainers[i].Image)
-	}
-	for i := range spec.Containers {
-		images = append(images, spec.Containers[i].Image)
-	}
-	return images
 }
 
 // updatedReady counts the nodes that are to run the pod and have a ready one of the update revision.

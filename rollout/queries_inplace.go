@@ -53,8 +53,8 @@ func (r *run) findInPlace(i int32) inPlace {
 	return found
 }
 
-// refusalOf returns a patch of the update of the pod to a revision that the API server refused; nil: none. One that was to leave the
-// pod where it is belongs to the update, too: it was to make the pod not ready.
+// refusalOf returns a patch of the update of the pod to a revision that the API server refused; nil: none. One that was to leave
+// the pod where it is belongs to the update, too: it was to make the pod not ready.
 func (r *run) refusalOf(p *pod, to string) *RefusedPatch {
 	refused := r.snapshot.InFlight.Refused
 	for i := range refused {

@@ -16,9 +16,9 @@ import (
 // get in parts that are not open. None of it writes anything but what was decoded once, to be remembered.
 
 // revisionFor returns the revision of a pod to be created on the node: that of the node's goal (T6), but with holdRevision on a
-// node that partition or node selector holds, and in a part of a stage that is not open, that of its lost pod (T1, T8), and so on a
-// node where no pod of the update revision could run (T9). A node whose goal is the stable revision never gets the one on trial
-// back.
+// node that partition or node selector holds, and in a part of a stage that is not open, that of its lost pod (T1, T8), and so
+// on a node where no pod of the update revision could run (T9). A node whose goal is the stable revision never gets the one on
+// trial back.
 func (r *run) revisionFor(i int32) string {
 	n := &r.nodes[i]
 	if n.closed != LimitNone {
@@ -70,8 +70,8 @@ func (r *run) hasFailed(hash string) bool {
 	return hash != r.revision.Update.Hash && slices.ContainsFunc(r.snapshot.Revisions, isFailed)
 }
 
-// revisionThatRuns returns the revision at which a lost pod comes back on a node where no pod of the update revision could run: that
-// of the lost pod or the stable one, if such a pod can run there (T9). If none can, it makes no difference.
+// revisionThatRuns returns the revision at which a lost pod comes back on a node where no pod of the update revision could run:
+// that of the lost pod or the stable one, if such a pod can run there (T9). If none can, it makes no difference.
 func (r *run) revisionThatRuns(i int32) string {
 	n := &r.nodes[i]
 	before := r.revisionBefore(i)

@@ -117,9 +117,11 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 			"clear the conditions DrainInProgress and Drained of " + nodePlace + " when the drain is over", "set outages.touch",
 		}
 	case d.Limit == LimitInPlaceOnly && d.Obstruction == inplace.Refused:
-		return "the API server refused to update its pod in place, and the method is InPlaceOnly: " + r.plan.Obstructions[d.Node], since,
-			[]string{"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand",
-				"see the words of the API server: what it refuses is tried again from time to time"}
+		why = "the API server refused to update its pod in place, and the method is InPlaceOnly: " + r.plan.Obstructions[d.Node]
+		return why, since, []string{
+			"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand",
+			"see the words of the API server: what it refuses is tried again from time to time",
+		}
 	case d.Limit == LimitInPlaceOnly:
 		return "its pod cannot be updated in place, and the method is InPlaceOnly: " + r.plan.obstruction(d), since,
 			[]string{"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand"}

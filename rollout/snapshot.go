@@ -66,9 +66,9 @@ type InFlight struct {
 	// Pulls are pulls of images that were started and have not ended. The caller takes out a pull that ended well when the node
 	// reports the image, and moves one that failed to Snapshot.FailedPulls.
 	Pulls []predownload.Request
-	// Refused are patches of pods that the API server has refused and would refuse again, because of what they ask for. The update
-	// in place that they belong to is not possible then: with InPlaceIfPossible the pod is recreated, with InPlaceOnly held (I1).
-	// They are not in flight any more, but they come from the same tracker, and end as its requests do. Nil: none.
+	// Refused are patches of pods that the API server has refused and would refuse again, because of what they ask for. The
+	// update in place that they belong to is not possible then: with InPlaceIfPossible the pod is recreated, with InPlaceOnly
+	// held (I1). They are not in flight any more, but they come from the same tracker, and end as its requests do. Nil: none.
 	Refused []RefusedPatch `json:",omitempty"`
 }
 

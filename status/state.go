@@ -111,8 +111,8 @@ const (
 	PodsNotServing
 	// InPlaceNotPossible: the pods that are left cannot be updated in place, and the method is InPlaceOnly (I1).
 	InPlaceNotPossible
-	// NodesLackFeatures: the nodes that are left do not declare a feature that the new pod needs, so that the scheduler would not bind
-	// it there (T9).
+	// NodesLackFeatures: the nodes that are left do not declare a feature that the new pod needs, so that the scheduler would
+	// not bind it there (T9).
 	NodesLackFeatures
 	// NothingMoves: the rollout is not at its end, nothing is in motion, and no clock will change that (P-A).
 	NothingMoves

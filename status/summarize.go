@@ -63,8 +63,8 @@ type Input struct {
 	// Obstructed is the number of those Outdated nodes that cannot be updated, because their pods cannot be updated in place and
 	// the method is InPlaceOnly (I1). Nobody has asked for that, so that they are not Held.
 	Obstructed int32
-	// Undeclared is the number of those Outdated nodes that cannot be updated, because they do not declare a feature that the new pod
-	// needs (T9).
+	// Undeclared is the number of those Outdated nodes that cannot be updated, because they do not declare a feature that the
+	// new pod needs (T9).
 	Undeclared int32
 	// NotServing is the number of nodes whose pods do not serve although they should by now.
 	NotServing int32

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Text returns a toleration as kubectl writes taints: key=value:Effect. What the toleration leaves open is left out, so that one of
-// everything reads "everything".
+// Text returns a toleration as kubectl writes taints: key=value:Effect. What the toleration leaves open is left out, so that one
+// of everything reads "everything".
 func Text(toleration corev1.Toleration) string {
 	text := toleration.Key
 	if toleration.Value != "" {

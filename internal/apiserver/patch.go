@@ -20,9 +20,9 @@ import (
 var ErrConflict = errors.New("conflict")
 
 // Patch is the pod after the patch, as an API server applies it. On the pod itself everything but the status can change, and of
-// the spec only images and tolerations that are added. On "status" only the status can change. On "resize" only the cpu and memory
-// of containers and of the pod as a whole can, and the containers must stay the same ones. What the subresource does not cover is
-// dropped silently, as on an API server.
+// the spec only images and tolerations that are added. On "status" only the status can change. On "resize" only the cpu and
+// memory of containers and of the pod as a whole can, and the containers must stay the same ones. What the subresource does not
+// cover is dropped silently, as on an API server.
 //
 // The result shares nothing with the pod, which is not written to. The caller sets its resource version. The error is
 // [ErrConflict], or that of a patch that no API server would accept.
@@ -103,8 +103,9 @@ func (m merger) covered(pod, merged *corev1.Pod, subresource string, change map[
 	}
 }
 
-// sameButImages reports whether the specs differ at most in the images of containers and in tolerations that are added. With onlyImages, the patch named nothing
-// but containers and images. Then the only other difference can be the order of containers, or a new container.
+// sameButImages reports whether the specs differ at most in the images of containers and in tolerations that are added. With
+// onlyImages, the patch named nothing but containers and images. Then the only other difference can be the order of containers,
+// or a new container.
 func sameButImages(before, after *corev1.PodSpec, onlyImages bool) bool {
 	if !sameContainers(before, after) {
 		return false

@@ -79,7 +79,8 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 }
 
 // Outdated reports whether the container of that ordinal, which was made from was, must be made anew because the pod names its
-// image otherwise now: kubelets compare the text, even if it means the same image. With env, it must also be made anew if metadata that its environment reads has changed.
+// image otherwise now: kubelets compare the text, even if it means the same image. With env, it must also be made anew if
+// metadata that its environment reads has changed.
 func Outdated(pod *corev1.Pod, i int, was Running, env bool) bool {
 	container := Container(pod, i)
 	return was.Image != container.Image || env && was.Env != MetadataRead(pod, container)

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// kubelet puts a test into the package of the kubelet that decides which containers restart, in the place of its own, and runs it for
-// that many drawn updates in place. What is drawn, and the API server that takes the patches, are those of the differential.
+// kubelet puts a test into the package of the kubelet that decides which containers restart, in the place of its own, and runs
+// it for that many drawn updates in place. What is drawn, and the API server that takes the patches, are those of the
+// differential.
 func (w *workspace) kubelet(ctx context.Context, cases int, out io.Writer) error {
 	if err := errors.Join(w.remove(), os.MkdirAll(w.dir, 0o755)); err != nil {
 		return err
@@ -28,7 +29,8 @@ func (w *workspace) kubelet(ctx context.Context, cases int, out io.Writer) error
 	if err := w.copyKubelet(filepath.Join(published, "pkg", "kubelet", "kuberuntime")); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-vet=off", "-count=1", "-v", "./kuberuntime", "-args", "-n", strconv.Itoa(cases))
+	command := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-vet=off", "-count=1", "-v",
+		"./kuberuntime", "-args", "-n", strconv.Itoa(cases))
 	command.Dir, command.Env = w.dir, append(os.Environ(), "GOWORK=off")
 	command.Stdout, command.Stderr = out, out
 	return command.Run()

@@ -28,7 +28,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	write := flags.Bool("write", false, "write the tables of docs/what-is-proved.md anew")
 	plant := flags.Bool("bugs", false, "plant bugs in the library, and see a test fail for each")
 	count := flags.Int("bench", 0, "run the controller's own benchmarks so many times, with the planner beside it, and no tests")
-	kubelet := flags.Int("kubelet", 0, "ask the kubelet which containers restart, for so many updates in place, and run no other tests")
+	kubelet := flags.Int("kubelet", 0, "ask the kubelet which containers so many updates in place restart, and no tests")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

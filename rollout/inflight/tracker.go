@@ -34,8 +34,8 @@ type Tracker struct {
 	// executed. The time runs from the answer on. If it is not positive, it is DefaultLostAfter.
 	LostAfter time.Duration
 	// RefusedFor is how long a patch of a pod counts as one that the API server would refuse again ([IsRefused]). After that the
-	// update in place is tried once more, because somebody may have changed what the server refused it for. The time runs from the
-	// answer on. If it is not positive, it is DefaultRefusedFor.
+	// update in place is tried once more, because somebody may have changed what the server refused it for. The time runs from
+	// the answer on. If it is not positive, it is DefaultRefusedFor.
 	RefusedFor time.Duration
 
 	requests []*Request
@@ -153,9 +153,10 @@ func (r *Request) learn(object metav1.Object) {
 func (r *Request) creates() bool { return r.kind == podCreated || r.kind == revisionCreated }
 
 // Observe takes out the requests that the caches show, those that were waited for long enough, and refusals whose pod is gone or
-// whose time is over. It returns the others in the form that a snapshot needs, and the first instant at which one of them will be given up, or zero if there is none. Pods and
-// revisions are all that the caches have in the namespace of the set, those of others included: a version newer than an answer
-// shows that the object was shown, even if it is gone by now. Nil elements are skipped.
+// whose time is over. It returns the others in the form that a snapshot needs, and the first instant at which one of them will
+// be given up, or zero if there is none. Pods and revisions are all that the caches have in the namespace of the set, those of
+// others included: a version newer than an answer shows that the object was shown, even if it is gone by now. Nil elements are
+// skipped.
 func (t *Tracker) Observe(
 	now time.Time, pods []*corev1.Pod, revisions []*appsv1.ControllerRevision,
 ) (rollout.InFlight, time.Time) {
@@ -193,9 +194,9 @@ func (t *Tracker) Observe(
 	return out, t.GiveUp()
 }
 
-// GiveUp is the first instant at which the tracker will stop waiting for one of its present requests, or will forget a refusal, or
-// zero if it has none. It includes the requests that were noted since [Tracker.Observe]. Plan again at that instant, if nothing else happens
-// before.
+// GiveUp is the first instant at which the tracker will stop waiting for one of its present requests, or will forget a refusal,
+// or zero if it has none. It includes the requests that were noted since [Tracker.Observe]. Plan again at that instant, if
+// nothing else happens before.
 func (t *Tracker) GiveUp() time.Time {
 	if t == nil {
 		return time.Time{}

@@ -44,8 +44,8 @@ func Images(names ...string) NodeOption {
 	}
 }
 
-// Kubelet makes the node report that version of its kubelet, and that it has these features, in place of those before: some updates
-// in place and some pods need nodes that say so (I2).
+// Kubelet makes the node report that version of its kubelet, and that it has these features, in place of those before: some
+// updates in place and some pods need nodes that say so (I2).
 func Kubelet(version string, features ...string) NodeOption {
 	return func(n *corev1.Node) {
 		n.Status.NodeInfo.KubeletVersion = version

@@ -90,8 +90,8 @@ func Sidecars(allowed bool) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.Sidecars = &allowed }
 }
 
-// AddedTolerations says whether tolerations may be added in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it they
-// may.
+// AddedTolerations says whether tolerations may be added in place (I2), with [InPlaceIfPossible] or [InPlaceOnly]. Without it
+// they may.
 func AddedTolerations(allowed bool) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.Tolerations = &allowed }
 }

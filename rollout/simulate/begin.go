@@ -97,7 +97,8 @@ func (s *Simulation) adopt(object *corev1.Pod) {
 }
 
 // takeImages gives the node the images that containers of the pod run, or have run. A container in the middle of an update in
-// place does not run what the pod's spec says. If a container has run, the init containers ran before it.
+// place does not run what the pod's spec says. If a container has run, the init containers ran before it, and its volumes were
+// there.
 func (s *Simulation) takeImages(p *pod) {
 	object := p.object
 	if object.Spec.NodeName == "" || p.node == nil {
@@ -110,9 +111,15 @@ func (s *Simulation) takeImages(p *pod) {
 			s.registry.put(p.node.name, p.node.zone, p.running[i].Image)
 		}
 	}
+	if !started {
+		return
+	}
 	for i := range object.Spec.InitContainers {
-		if started {
-			s.registry.put(p.node.name, p.node.zone, object.Spec.InitContainers[i].Image)
+		s.registry.put(p.node.name, p.node.zone, object.Spec.InitContainers[i].Image)
+	}
+	for i := range object.Spec.Volumes {
+		if source := object.Spec.Volumes[i].Image; source != nil && source.Reference != "" {
+			s.registry.put(p.node.name, p.node.zone, source.Reference)
 		}
 	}
 }

@@ -40,12 +40,12 @@ func (s *Simulation) bandwidth(n *node) int64 {
 
 // imagesOf lists the images of the pod's containers, each once.
 func imagesOf(p *corev1.Pod) []string {
-	images := make([]string, 0, len(p.Spec.InitContainers)+len(p.Spec.Containers))
-	for _, list := range [...][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
-		for i := range list {
-			if !slices.Contains(images, list[i].Image) {
-				images = append(images, list[i].Image)
-			}
+	most := len(p.Spec.InitContainers) + len(p.Spec.Containers) + len(p.Spec.Volumes)
+	needs := predownload.PodImages(make([]string, 0, most), &p.Spec)
+	images := needs[:0]
+	for _, image := range needs {
+		if !slices.Contains(images, image) {
+			images = append(images, image)
 		}
 	}
 	return images

@@ -374,8 +374,8 @@ func (v *verifier) findRightRevisions(node *node) map[string]bool {
 	return v.trial.goals[v.goalHash(node)]
 }
 
-// rightUndeclared is what a pod created on a node may be of where one of the update revision could not run: what the node had before,
-// if that can (T9).
+// rightUndeclared is what a pod created on a node may be of where one of the update revision could not run: what the node had
+// before, if that can (T9).
 func (v *verifier) rightUndeclared(node *node) map[string]bool {
 	before := v.revisionsBefore(node)
 	for hash := range before {

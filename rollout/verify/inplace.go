@@ -372,12 +372,13 @@ func differsInMore(old, new *corev1.PodTemplateSpec, options inplace.Options) st
 	return ""
 }
 
-// takeContainer takes over what may change of a container; of an init container, which has a restart policy if it is a sidecar, as
-// well. It tells what else would have to change with that.
+// takeContainer takes over what may change of a container; of an init container, which has a restart policy if it is a sidecar,
+// as well. It tells what else would have to change with that.
 func takeContainer(to, from *corev1.Container, options inplace.Options) string {
 	sidecar := to.RestartPolicy != nil && *to.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	if !sidecar || options.Sidecars == nil || *options.Sidecars {
-		if to.ImagePullPolicy == "" && from.ImagePullPolicy == "" && to.Image != "" && pullsAlways(to.Image) != pullsAlways(from.Image) {
+		unsaid := to.ImagePullPolicy == "" && from.ImagePullPolicy == "" && to.Image != ""
+		if unsaid && pullsAlways(to.Image) != pullsAlways(from.Image) {
 			return "the pull policy of container " + to.Name + ", which follows the tag latest"
 		}
 		to.Image = from.Image

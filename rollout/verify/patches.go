@@ -145,7 +145,8 @@ func (v *verifier) checkStep(pod *pod, step *step, i int) {
 	switch {
 	case wrong:
 		v.report(9, pod.name, "patch of pod %s to subresource %q changes what is not to be changed there, or at all: right are "+
-			"metadata, images and tolerations that are added, status: conditions, resize: cpu and memory", name, step.patch.Subresource)
+			"metadata, images and tolerations that are added, status: conditions, resize: cpu and memory",
+			name, step.patch.Subresource)
 	case change.none() && i == 0:
 		v.report(4, pod.name, "patch of pod %s changes nothing; right is to leave it alone", name)
 	case change.none():

@@ -206,6 +206,11 @@ func (v *verifier) needs(node *node, image string) bool {
 			candidate.Uses = append(candidate.Uses, containers[i].Image)
 		}
 	}
+	for i := range spec.Volumes {
+		if source := spec.Volumes[i].Image; source != nil {
+			candidate.Uses = append(candidate.Uses, source.Reference)
+		}
+	}
 	return len(predownload.Needs(candidate, []string{image})) > 0
 }
 

@@ -71,7 +71,9 @@ func (c *patchedPod) checkPod(after *corev1.Pod, template *corev1.PodTemplateSpe
 }
 
 // checkContainer is checkTruth for one container.
-func (c *patchedPod) checkContainer(has *corev1.Container, template *corev1.PodTemplateSpec, state, pending *inplace.UpdateState) {
+func (c *patchedPod) checkContainer(
+	has *corev1.Container, template *corev1.PodTemplateSpec, state, pending *inplace.UpdateState,
+) {
 	want, had, before := containerOf(&template.Spec, has.Name), containerOf(&c.first.Spec, has.Name), &corev1.Container{}
 	if c.old != nil {
 		before = containerOf(&c.old.Spec, has.Name)

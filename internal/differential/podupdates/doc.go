@@ -1,4 +1,4 @@
 // Package podupdates has the code of the Kubernetes API server judge what package inplace takes for an update in place. Its test
-// draws pairs of templates and pods that others have changed, sends the patches of each update through the strategies by which the
-// API server takes an update, a resize and a status, and holds the pod that comes out against one that is new.
+// draws pairs of templates and pods that others have changed, sends the patches of each update through the strategies by which
+// the API server takes an update, a resize and a status, and holds the pod that comes out against one that is new.
 package podupdates

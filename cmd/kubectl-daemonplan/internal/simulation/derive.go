@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/predownload"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -106,8 +107,7 @@ func (d *Derived) sizes(nodes []*corev1.Node, template *corev1.PodSpec) {
 		}
 	}
 	var known, unknown []string
-	for i := range template.Containers {
-		image := template.Containers[i].Image
+	for _, image := range predownload.Images(&corev1.PodTemplateSpec{Spec: *template}) {
 		size, like := sizes[image], ""
 		if size == 0 {
 			size, like = byRepository[repository(image)], ", as other versions of it"
