@@ -117,6 +117,7 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 		changed.Tolerations = slices.Concat(b.pod.Spec.Tolerations, lacking)
 	}
 	b.record(names)
+	b.state.Generation = b.generation(!resized.isEmpty(), !changed.isEmpty())
 	labels, annotations, err := b.written(names, revision, caller)
 	if err != nil {
 		return nil, err
@@ -139,6 +140,21 @@ func (b *batch) send(revision string, caller Metadata) ([]lifecycle.Patch, error
 		return nil, err
 	}
 	return append(patches, p), nil
+}
+
+// generation returns which one the pod's spec has after the patches; 0: that is not known, because the pod has none. A patch of
+// metadata alone leaves it as it is.
+func (b *batch) generation(resizes, changes bool) int64 {
+	after := b.pod.Generation
+	if after == 0 {
+		return 0
+	}
+	for _, patched := range [...]bool{resizes, changes} {
+		if patched {
+			after++
+		}
+	}
+	return after
 }
 
 // metadataOfNext returns the metadata that says which pod the next patch is for. Only the first patch of a step has the version,
@@ -201,6 +217,12 @@ func (b *batch) recordContainer(name string, at metav1.Time) {
 	c, status := b.work[name], statusOf(b.pod, name)
 	before, known := b.state.Records[name]
 	record := Record{Timestamp: at, Resized: c.resized || before.Resized}
+	if record.Resized && b.pod.Generation > 0 {
+		has := containerOf(b.pod, name).Resources
+		record.Resources = &corev1.ResourceRequirements{
+			Limits: changedResources(has.Limits, c.limits), Requests: changedResources(has.Requests, c.requests),
+		}
+	}
 	ran := status != nil && status.ImageID != ""
 	if status != nil {
 		record.ContainerID = status.ContainerID

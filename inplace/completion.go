@@ -52,6 +52,8 @@ const (
 	ResizeDeferred
 	// ResizeInfeasible: the node will never have room for the resources, or cannot resize.
 	ResizeInfeasible
+	// NotSeen: the kubelet has not seen the change yet, as the generation of its status says.
+	NotSeen
 )
 
 // waitTexts are the texts of the codes, by number.
@@ -67,6 +69,7 @@ var waitTexts = [...]string{
 	ResourcesUnreported: "the kubelet does not report its resources",
 	ResizeDeferred:      "the node has no room for its resources now",
 	ResizeInfeasible:    "the node cannot give it its resources",
+	NotSeen:             "its kubelet has not seen the change",
 }
 
 // String returns what is waited for, in a few words. A value that is none of the codes gives "WaitCode(n)".
@@ -93,6 +96,9 @@ func (w UpdateWait) String() string {
 // update of Kruise, it is done when it reports the wanted image under whatever spelling. A container whose environment reads
 // changed metadata is done when it has started since. A resized one is done when its status has the resources of its spec, or,
 // if the kubelet reports none, when it has started since.
+//
+// A pod that has a generation (Kubernetes 1.35 and later) is not done either while its kubelet reports an older one than that of the
+// update. What others have resized since is not waited for.
 //
 // Completed decodes the state annotation. [Unfinished] is a cheap test that is false for most pods of a fleet.
 func Completed(pod *corev1.Pod) Completion {
@@ -229,10 +235,30 @@ func (s *UpdateState) waitsFor(waits []UpdateWait, pod *corev1.Pod, name string)
 	if env && same && !record.Metadata.holds(pod) {
 		waits = append(waits, UpdateWait{Container: name, Code: NotRestarted})
 	}
+	resized = resized && !record.isOverruled(container)
 	if code := resizeWait(pod, container, status, !same); resized && code != 0 {
 		waits = append(waits, UpdateWait{Container: name, Code: code})
 	}
+	if n := len(waits); s.isUnseen(pod) && (image || env || resized) && (n == 0 || waits[n-1].Container != name) {
+		waits = append(waits, UpdateWait{Container: name, Code: NotSeen})
+	}
 	return waits
+}
+
+// isOverruled reports whether others have resized the container since, such as a vertical autoscaler.
+func (r *Record) isOverruled(container *corev1.Container) bool {
+	if r.Resources == nil {
+		return false
+	}
+	has := container.Resources
+	return !hasResources(r.Resources.Limits, has.Limits) || !hasResources(r.Resources.Requests, has.Requests)
+}
+
+// isUnseen reports whether the kubelet says that it has not seen the spec of the last batch yet. The pod may have an older one than the
+// state says, if a patch changed nothing; then that is what the kubelet has to see.
+func (s *UpdateState) isUnseen(pod *corev1.Pod) bool {
+	seen := pod.Status.ObservedGeneration
+	return seen > 0 && seen < min(s.Generation, pod.Generation)
 }
 
 // stillRuns reports whether a container is the one that ran before its last update: it reports no other image ID, and has not

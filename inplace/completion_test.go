@@ -47,6 +47,10 @@ func TestCompletedI5(t *testing.T) {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: reason, Status: status})
 		}
 	}
+	otherID := status(func(s *corev1.ContainerStatus) { s.ImageID = "sha256:2" })
+	generations := func(spec, seen int64) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Generation, pod.Status.ObservedGeneration = spec, seen }
+	}
 	reader := func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{fieldRef("metadata.labels['app']")}
 	}
@@ -102,6 +106,19 @@ func TestCompletedI5(t *testing.T) {
 		{"infeasible", "the node never has", stateOf(resizedAgent), []func(*corev1.Pod){pending("Infeasible", "True")}, "agent ResizeInfeasible"},
 		{"pending no more", "the condition is not true", stateOf(resizedAgent), []func(*corev1.Pod){pending("Infeasible", "False")}, "agent ResourcesDiffer"},
 		{"pending for another reason", "newer kubelets may have more", stateOf(resizedAgent), []func(*corev1.Pod){pending("Other", "True")}, "agent ResourcesDiffer"},
+		{"not seen", "what the status says is of the spec before", stateOf(lastOne + `,"daemonplanGeneration":5`), []func(*corev1.Pod){otherID, generations(5, 4)}, "agent NotSeen"},
+		{"not seen, nor done", "one reason is enough", stateOf(lastOne + `,"daemonplanGeneration":5`), []func(*corev1.Pod){generations(5, 4)}, "agent ImageUnchanged"},
+		{"seen", "and done", stateOf(lastOne + `,"daemonplanGeneration":5`), []func(*corev1.Pod){otherID, generations(6, 5)}, ""},
+		{"patched with nothing", "the pod has no such generation, and the kubelet has seen what there is", stateOf(lastOne + `,"daemonplanGeneration":5`), []func(*corev1.Pod){otherID, generations(4, 4)}, ""},
+		{"a kubelet that does not say", "older ones report no generation", stateOf(lastOne + `,"daemonplanGeneration":5`), []func(*corev1.Pod){otherID, generations(5, 0)}, ""},
+		{"a state without", "of Kruise, or of an older server", stateOf(lastOne), []func(*corev1.Pod){otherID, generations(5, 4)}, ""},
+		{"resized by others since", "an autoscaler: its resize is not ours to wait for", stateOf(`"daemonplanRecords":{"agent":{"resized":true,"resources":{"limits":{"cpu":"3"},"requests":{"cpu":"1"}}}}`),
+			[]func(*corev1.Pod){sizedAgent(&corev1.ResourceRequirements{Limits: sized("cpu=1"), Requests: sized("cpu=1")})}, ""},
+		{"requests changed by others since", "an autoscaler: its resize is not ours to wait for", stateOf(`"daemonplanRecords":{"agent":{"resized":true,"resources":{"limits":{"cpu":"2"},"requests":{"cpu":"2"}}}}`),
+			[]func(*corev1.Pod){sizedAgent(&corev1.ResourceRequirements{Limits: sized("cpu=1"), Requests: sized("cpu=1")})}, ""},
+		{"still as we resized it", "it is ours to wait for", stateOf(`"daemonplanRecords":{"agent":{"resized":true,"resources":{"limits":{"cpu":"2000m"},"requests":{"cpu":"1"}}}}`),
+			[]func(*corev1.Pod){sizedAgent(&corev1.ResourceRequirements{Limits: sized("cpu=1"), Requests: sized("cpu=1")})}, "agent ResourcesDiffer"},
+		{"unbounded resources of a record", "must not be read", stateOf(`"daemonplanRecords":{"agent":{"resources":{"limits":{"cpu":"1e-30000000"}}}}`), nil, " UnreadableState"},
 		{"not resized", "whatever it reports", stateOf(`"updateResources":true,"daemonplanRecords":{"agent":{}}`), []func(*corev1.Pod){sizedAgent(nil)}, ""},
 		{"resources of Kruise", "those of the batches", stateOf(`"updateResources":true,"containerBatchesRecord":[{"containers":["sidecar"]}]`), []func(*corev1.Pod){sidecar, sizedAgent(nil)}, ""},
 		{"resources of Kruise, no batches", "all", stateOf(`"updateResources":true`), []func(*corev1.Pod){sidecar, sizedAgent(nil)}, "agent ResourcesUnreported"},
@@ -123,7 +140,7 @@ func TestCompletedI5(t *testing.T) {
 	names := map[inplace.WaitCode]string{}
 	for code, name := range []string{
 		"", "UnreadableState", "GracePeriod", "NextBatch", "NotReady", "StatusMissing", "ImageUnchanged", "NotRestarted", "ResourcesDiffer",
-		"ResourcesUnreported", "ResizeDeferred", "ResizeInfeasible",
+		"ResourcesUnreported", "ResizeDeferred", "ResizeInfeasible", "NotSeen",
 	} {
 		names[inplace.WaitCode(code)] = name
 	}

@@ -31,7 +31,7 @@ func texts[C interface {
 
 func TestCodesHaveTexts(t *testing.T) {
 	texts(t, "Code", inplace.NoTemplate, inplace.NodeUnable)
-	texts(t, "WaitCode", inplace.UnreadableState, inplace.ResizeInfeasible)
+	texts(t, "WaitCode", inplace.UnreadableState, inplace.NotSeen)
 	texts(t, "Obstruction", inplace.NoPod, inplace.Refused)
 	for _, zero := range []fmt.Stringer{inplace.Code(0), inplace.WaitCode(0)} {
 		if !strings.HasSuffix(zero.String(), "(0)") {

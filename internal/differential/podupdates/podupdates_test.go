@@ -94,6 +94,9 @@ func judged(d drawn, begin begin) (kind, wrong string) {
 			}
 			pod = next
 		}
+		if state, err := inplace.StateOf(pod); err != nil || state != nil && state.Generation != pod.Generation {
+			return "", fmt.Sprintf("the state says generation %d, and the pod has %d (%v)", state.Generation, pod.Generation, err)
+		}
 		run(pod, n)
 		if step, err = inplace.Continue(pod, now.Add(time.Duration(n)*time.Minute)); err != nil {
 			return "", err.Error()
