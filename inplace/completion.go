@@ -97,8 +97,8 @@ func (w UpdateWait) String() string {
 // changed metadata is done when it has started since. A resized one is done when its status has the resources of its spec, or,
 // if the kubelet reports none, when it has started since.
 //
-// A pod that has a generation (Kubernetes 1.35 and later) is not done either while its kubelet reports an older one than that of the
-// update. What others have resized since is not waited for.
+// A pod that has a generation (Kubernetes 1.35 and later) is not done either while its kubelet reports an older one than that of
+// the update. What others have resized since is not waited for.
 //
 // Completed decodes the state annotation. [Unfinished] is a cheap test that is false for most pods of a fleet.
 func Completed(pod *corev1.Pod) Completion {
@@ -254,8 +254,8 @@ func (r *Record) isOverruled(container *corev1.Container) bool {
 	return !hasResources(r.Resources.Limits, has.Limits) || !hasResources(r.Resources.Requests, has.Requests)
 }
 
-// isUnseen reports whether the kubelet says that it has not seen the spec of the last batch yet. The pod may have an older one than the
-// state says, if a patch changed nothing; then that is what the kubelet has to see.
+// isUnseen reports whether the kubelet says that it has not seen the spec of the last batch yet. The pod may have an older one
+// than the state says, if a patch changed nothing; then that is what the kubelet has to see.
 func (s *UpdateState) isUnseen(pod *corev1.Pod) bool {
 	seen := pod.Status.ObservedGeneration
 	return seen > 0 && seen < min(s.Generation, pod.Generation)

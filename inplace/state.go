@@ -52,8 +52,8 @@ type UpdateState struct {
 	// Records are the containers of the batches so far, with what this package has to know of each; under the empty name it is
 	// the pod as a whole. Kruise writes none; then what they would say is guessed so that rather too much is waited for.
 	Records map[string]Record `json:"daemonplanRecords,omitempty"`
-	// Generation is that of the pod's spec with the patches of the last batch (metadata.generation, Kubernetes 1.35 and later): the
-	// update is not complete while the kubelet has seen less. Zero: it is not known.
+	// Generation is that of the pod's spec with the patches of the last batch (metadata.generation, Kubernetes 1.35 and later):
+	// the update is not complete while the kubelet has seen less. Zero: it is not known.
 	Generation int64 `json:"daemonplanGeneration,omitempty"`
 }
 
@@ -99,8 +99,8 @@ type Record struct {
 	Metadata *RefMetadata `json:"metadata,omitempty"`
 	// Resized reports whether cpu or memory are part of the update.
 	Resized bool `json:"resized,omitempty"`
-	// Resources are the cpu and memory that the update has asked for, of a pod that has a generation. If its spec says something else
-	// by now, others have resized the container since, and their resize is not waited for. Nil: it is not known.
+	// Resources are the cpu and memory that the update has asked for, of a pod that has a generation. If its spec says something
+	// else by now, others have resized the container since, and their resize is not waited for. Nil: it is not known.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Last is, of a sidecar whose image was changed, what it reported just before. Those of other containers are in
 	// LastContainerStatuses; Kruise would wait for ever for a sidecar there.
