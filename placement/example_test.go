@@ -120,3 +120,15 @@ func ExampleTargetNode() {
 	// node-7 true
 	// node-8 true
 }
+
+func ExampleWarnings() {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "cores", Operator: corev1.NodeSelectorOpGt, Values: []string{"many"}}},
+		}}},
+	}}}}
+	for _, warning := range placement.Warnings(template, nil) {
+		fmt.Println(warning.BadValue)
+	}
+	// Output: many
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -54,6 +55,40 @@ func Validate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorLis
 			"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"))...)
 	}
 	return mistakes
+}
+
+// Warnings returns those mistakes of [Validate] that the API server takes, so that a set which has them may be running: bounds of Gt and
+// Lt that are no integers. The term matches no node then, and the others decide. The paths are those of Validate.
+func Warnings(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	if template == nil {
+		return nil
+	}
+	required := requiredTerms(template.Spec.Affinity)
+	if required == nil {
+		return nil
+	}
+	terms := path.Child("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	var warnings field.ErrorList
+	for i := range required.NodeSelectorTerms {
+		for j := range required.NodeSelectorTerms[i].MatchExpressions {
+			expression := &required.NodeSelectorTerms[i].MatchExpressions[j]
+			bounded := expression.Operator == corev1.NodeSelectorOpGt || expression.Operator == corev1.NodeSelectorOpLt
+			if !bounded || len(expression.Values) != 1 {
+				continue
+			}
+			if _, ok := parseInt(expression.Values[0]); ok {
+				continue
+			}
+			mistakes := invalidExpression(expression, terms.Index(i).Child("matchExpressions").Index(j))
+			values := terms.Index(i).Child("matchExpressions").Index(j).Child("values").String()
+			for _, mistake := range mistakes {
+				if strings.HasPrefix(mistake.Field, values) { // the key may be wrong, too, which the server refuses
+					warnings = append(warnings, mistake)
+				}
+			}
+		}
+	}
+	return warnings
 }
 
 func validateSelector(selector map[string]string, path *field.Path) field.ErrorList {

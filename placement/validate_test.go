@@ -148,6 +148,40 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestWarnings: of a bound that is no integer the API server says nothing; of all else it does.
+func TestWarnings(t *testing.T) {
+	const terms = "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+	affine := func(terms ...corev1.NodeSelectorTerm) *corev1.PodTemplateSpec {
+		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: required(terms...)}}
+	}
+	tests := []struct {
+		name, why string
+		template  *corev1.PodTemplateSpec
+		want      []string
+	}{
+		{"nil", "there is nothing to warn of", nil, nil},
+		{"no affinity", "there is nothing to warn of", &corev1.PodTemplateSpec{}, nil},
+		{"no integer", "the term matches no node", affine(label("cores", "Lt", "8.5")), []string{"terms[0].matchExpressions[0].values[0]"}},
+		{"integer", "it is a bound", affine(label("cores", "Gt", "8")), nil},
+		{"two values", "the API server refuses them", affine(label("cores", "Gt", "a", "b")), nil},
+		{"no number of another operator", "it is a value", affine(label("cores", "In", "many")), nil},
+		{"a key that is none, too", "that is refused, and is no warning", affine(label("not a key", "Gt", "many")),
+			[]string{"terms[0].matchExpressions[0].values[0]"}},
+	}
+	for _, test := range tests {
+		if test.name == "" || test.why == "" {
+			t.Fatal("a row needs a name and a why")
+		}
+		var got []string
+		for _, warning := range placement.Warnings(test.template, field.NewPath("spec", "template")) {
+			got = append(got, strings.Replace(warning.Field, terms, "terms", 1))
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.why, diff)
+		}
+	}
+}
+
 // TestCompileError: with a nil path the template is the root, errors.As and errors.Is work, and so does the
 // matcher.
 func TestCompileError(t *testing.T) {

@@ -150,6 +150,21 @@ func ExamplePlanner_Plan() {
 }
 
 // Creates carry no object; the planner builds it when it is about to be sent.
+// A bound that is no integer is taken by the API server, and its term matches no node.
+func ExamplePlanner_Warnings() {
+	spec := rollouttest.Spec("agent", rollouttest.Affinity("cores", "many"))
+	required := spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	required.NodeSelectorTerms[0].MatchExpressions[0].Operator = corev1.NodeSelectorOpGt
+	planner, err := rollout.New(spec)
+	if err != nil {
+		panic(err)
+	}
+	for _, warning := range planner.Warnings() {
+		fmt.Println(warning.BadValue)
+	}
+	// Output: many
+}
+
 func ExamplePlanner_Pod() {
 	planner, err := rollout.New(agent())
 	if err != nil {

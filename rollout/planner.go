@@ -31,6 +31,16 @@ func New(spec Spec) (*Planner, error) {
 	return compile(spec)
 }
 
+// Warnings returns what is wrong with the spec although the API server takes it, with paths such as spec.template.spec.affinity: a
+// bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4). Nil: nothing is, as
+// for a nil Planner.
+func (p *Planner) Warnings() field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	return placement.Warnings(&p.spec.Template, field.NewPath("spec", "template"))
+}
+
 // Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An
 // object that cannot be understood is no error: it gets a Decision that says so, and nothing destructive is done about it.
 // A Planner that is nil or not made by [New] fails, too.
@@ -130,9 +140,7 @@ func compile(spec Spec) (*Planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.overrides: %w", err)
 	}
-	if p.rules.Matcher, err = placement.Compile(&p.spec.Template); err != nil {
-		return nil, fmt.Errorf("spec.template: %w", err)
-	}
+	p.rules.Matcher, _ = placement.Compile(&p.spec.Template) // what is wrong with it is validated; the rest are warnings
 	set := history.Set{Name: spec.Name, Namespace: spec.Namespace, UID: spec.UID, APIVersion: spec.APIVersion, Kind: spec.Kind}
 	if p.resolver, err = history.Compile(set, &p.spec.Template); err != nil {
 		return nil, fmt.Errorf("spec.template: %w", err)

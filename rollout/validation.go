@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -152,7 +153,14 @@ func (s Spec) validateTemplate(path *field.Path) field.ErrorList {
 		}
 	}
 	errs = append(errs, tolerations.Validate(spec.Tolerations, at.Child("tolerations"))...)
-	return append(errs, placement.Validate(&s.Template, path)...)
+	// What the API server takes may be running, and has to be planned for (Planner.Warnings).
+	taken := placement.Warnings(&s.Template, path)
+	for _, mistake := range placement.Validate(&s.Template, path) {
+		if !slices.ContainsFunc(taken, func(w *field.Error) bool { return w.Error() == mistake.Error() }) {
+			errs = append(errs, mistake)
+		}
+	}
+	return errs
 }
 
 // validateContainers adds to seen the names of the containers, because containers and init containers share one name space.

@@ -158,6 +158,11 @@ func TestValidate(t *testing.T) {
 		}, []string{"spec.template.spec.tolerations[0].operator: Unsupported value"}},
 		{"affinity that matches nothing", "P4: an invalid term is an error in New", kit.Affinity("pool"),
 			[]string{"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"}},
+		{"affinity with a bound that is no integer", "P4: the API server takes it, so that it may be running", func(s *rollout.Spec) {
+			kit.Affinity("cores", "many")(s)
+			required := s.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			required.NodeSelectorTerms[0].MatchExpressions[0].Operator = corev1.NodeSelectorOpLt
+		}, nil},
 		{"bad node selector", "no label could match it", kit.TemplateNodeSelector("pool", "a b"),
 			[]string{"spec.template.spec.nodeSelector[pool]: Invalid value"}},
 

@@ -12,12 +12,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/daemonplan/daemonplan/placement"
 )
 
 // warnings list what in the input makes a plan look harmless, or like a first installation, although it is neither: pods that
 // were not read, or that the set cannot recognise as its own.
 func (r *Result) warnings() []string {
 	lines := append(slices.Clone(r.Input.Warnings), r.takeoverWarnings()...)
+	for _, warning := range placement.Warnings(&r.Set.Spec.Template, field.NewPath("spec", "template")) {
+		lines = append(lines, fmt.Sprintf("The API server takes it, but the term matches no node: %v.", warning))
+	}
 	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -160,7 +161,7 @@ func (p *program) warn(e *experiment) {
 	for _, note := range e.Notes {
 		fmt.Fprintln(p.Stderr, note)
 	}
-	for _, line := range e.ignored() {
+	for _, line := range slices.Concat(e.restartless(), e.ignored()) {
 		p.tell(e, line)
 	}
 }
