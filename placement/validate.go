@@ -57,8 +57,8 @@ func Validate(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorLis
 	return mistakes
 }
 
-// Warnings returns those mistakes of [Validate] that the API server takes, so that a set which has them may be running: bounds of Gt and
-// Lt that are no integers. The term matches no node then, and the others decide. The paths are those of Validate.
+// Warnings returns those mistakes of [Validate] that the API server takes, so that a set which has them may be running: bounds
+// of Gt and Lt that are no integers. The term matches no node then, and the others decide. The paths are those of Validate.
 func Warnings(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	if template == nil {
 		return nil

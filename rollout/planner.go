@@ -31,9 +31,9 @@ func New(spec Spec) (*Planner, error) {
 	return compile(spec)
 }
 
-// Warnings returns what is wrong with the spec although the API server takes it, with paths such as spec.template.spec.affinity: a
-// bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4). Nil: nothing is, as
-// for a nil Planner.
+// Warnings returns what is wrong with the spec although the API server takes it, with paths such as spec.template.spec.affinity:
+// a bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4). Nil: nothing
+// is, as for a nil Planner.
 func (p *Planner) Warnings() field.ErrorList {
 	if p == nil {
 		return nil
