@@ -60,7 +60,7 @@ func TestMutantsAreFound(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := range 5000 {
-				if _, wrong := judged(draw(uint64(seed)), m.begin); wrong != "" {
+				if _, wrong := judged(strategies{}, draw(uint64(seed)), m.begin); wrong != "" {
 					t.Log(seed, wrong)
 					return
 				}

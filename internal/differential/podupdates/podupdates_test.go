@@ -18,7 +18,11 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-var cases = flag.Int("n", 3000, "how many cases are judged")
+var (
+	cases      = flag.Int("n", 3000, "how many cases are judged")
+	kubeconfig = flag.String("kubeconfig", "", "a `file` that says where an API server runs, which judges in place of the code of one in this process: "+
+		"it gets nodes and pods that nobody runs, so that it has to be a cluster for this test alone")
+)
 
 const revisionLabel = "controller-revision-hash"
 
@@ -41,18 +45,18 @@ var own = map[inplace.Code]string{
 }
 
 // fresh returns the pod that is made of a template: by the controller, by admission, and by the server.
-func (d *drawn) fresh(template *corev1.PodTemplateSpec, revision string) (*corev1.Pod, error) {
+func (d *drawn) fresh(s server, template *corev1.PodTemplateSpec, revision string) (*corev1.Pod, error) {
 	pod := placement.Pod(template, d.node.Name)
 	pod.Name, pod.Namespace, pod.UID, pod.ResourceVersion = "agent-x", namespace, "uid", "1"
 	pod.Labels[revisionLabel] = revision
 	pod.Spec.NodeName = d.node.Name
 	pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
-	made, err := created(pod, d.admission...)
+	made, err := s.created(pod, d.admission...)
 	if err != nil {
 		return nil, err
 	}
 	run(made, 1)
-	return made, nil
+	return s.reported(made)
 }
 
 // begin is what is judged, or a mutant of it: the first step of the update of a pod.
@@ -63,12 +67,12 @@ func really(d drawn, pod *corev1.Pod, now time.Time) (inplace.Step, error) {
 }
 
 // judged returns what is wrong with an update in place; "" if nothing. kind says what became of the case.
-func judged(d drawn, begin begin) (kind, wrong string) {
-	pod, err := d.fresh(d.old, "old")
+func judged(s server, d drawn, begin begin) (kind, wrong string) {
+	pod, err := d.fresh(s, d.old, "old")
 	if err != nil {
 		return "no such pod", ""
 	}
-	want, err := d.fresh(d.new, "new")
+	want, err := d.fresh(s, d.new, "new")
 	if err != nil {
 		return "no such pod", ""
 	}
@@ -77,18 +81,21 @@ func judged(d drawn, begin begin) (kind, wrong string) {
 		change(pod)
 	}
 	run(pod, 1)
+	if pod, err = s.reported(pod); err != nil {
+		return "", err.Error()
+	}
 	now := time.Unix(1_800_000_000, 0)
 	step, err := begin(d, pod, now)
 	var obstacle *inplace.ObstacleError
 	switch {
 	case errors.As(err, &obstacle):
-		return "obstacle", d.taken(pod, want, obstacle)
+		return "obstacle", d.taken(s, pod, want, obstacle)
 	case err != nil:
 		return "", err.Error()
 	}
 	for n := 2; len(step.Patches) > 0; n++ {
 		for _, patch := range step.Patches {
-			next, err := sent(pod, patch, d.node)
+			next, err := s.sent(pod, patch, d.node)
 			if err != nil {
 				return "", fmt.Sprintf("the server refuses %s %s: %v", patch.Subresource, patch.Data, err)
 			}
@@ -98,6 +105,9 @@ func judged(d drawn, begin begin) (kind, wrong string) {
 			return "", fmt.Sprintf("the state says generation %d, and the pod has %d (%v)", state.Generation, pod.Generation, err)
 		}
 		run(pod, n)
+		if pod, err = s.reported(pod); err != nil {
+			return "", err.Error()
+		}
 		if step, err = inplace.Continue(pod, now.Add(time.Duration(n)*time.Minute)); err != nil {
 			return "", err.Error()
 		}
@@ -112,7 +122,7 @@ func judged(d drawn, begin begin) (kind, wrong string) {
 }
 
 // taken returns what is wrong with an obstacle: that the server takes the whole change, and the library has no reason of its own.
-func (d *drawn) taken(pod, want *corev1.Pod, obstacle *inplace.ObstacleError) string {
+func (d *drawn) taken(s server, pod, want *corev1.Pod, obstacle *inplace.ObstacleError) string {
 	for _, o := range obstacle.Obstacles {
 		if _, ok := own[o.Code]; ok {
 			return ""
@@ -125,7 +135,7 @@ func (d *drawn) taken(pod, want *corev1.Pod, obstacle *inplace.ObstacleError) st
 	next.Labels, next.Annotations = want.Labels, want.Annotations
 	next.Spec = *want.Spec.DeepCopy()
 	next.Spec.Tolerations = slices.Concat(pod.Spec.Tolerations, want.Spec.Tolerations)
-	sized, err := updated(pod, next.DeepCopy(), "resize", d.node)
+	sized, err := s.updated(pod, next.DeepCopy(), "resize", d.node)
 	if err != nil {
 		return ""
 	}
@@ -137,8 +147,8 @@ func (d *drawn) taken(pod, want *corev1.Pod, obstacle *inplace.ObstacleError) st
 			lists[0][i].Image = lists[1][i].Image
 		}
 	}
-	next.Generation = sized.Generation
-	done, err := updated(sized, next, "", d.node)
+	next.Generation, next.ResourceVersion = sized.Generation, sized.ResourceVersion
+	done, err := s.updated(sized, next, "", d.node)
 	if err != nil {
 		return ""
 	}
@@ -243,9 +253,19 @@ func text(list corev1.ResourceList, name corev1.ResourceName) string {
 // TestUpdates has the API server judge updates in place.
 func TestUpdates(t *testing.T) {
 	kinds, bad := map[string]int{}, 0
+	var server server = strategies{}
+	adapt := func(*drawn) {}
+	if *kubeconfig != "" {
+		cluster, err := connect(t.Context(), *kubeconfig, *cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, adapt = cluster, cluster.adapt
+	}
 	for seed := range *cases {
 		d := draw(uint64(seed))
-		kind, wrong := judged(d, really)
+		adapt(&d)
+		kind, wrong := judged(server, d, really)
 		kinds[kind]++
 		if wrong != "" {
 			if bad++; bad <= 10 {

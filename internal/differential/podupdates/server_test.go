@@ -26,6 +26,22 @@ const namespace = "ns"
 
 var requestContext = genericapirequest.WithNamespace(context.Background(), namespace)
 
+// server is an API server: the code of one, in this process, or one that runs.
+type server interface {
+	// created returns the pod that the server makes of a request; an error if it refuses it. Others may change the request on its way,
+	// as admission does.
+	created(pod *corev1.Pod, admission ...func(*corev1.Pod)) (*corev1.Pod, error)
+	// reported returns the pod after its kubelet has written its status.
+	reported(pod *corev1.Pod) (*corev1.Pod, error)
+	// sent returns the pod after a patch.
+	sent(pod *corev1.Pod, patch lifecycle.Patch, node *corev1.Node) (*corev1.Pod, error)
+	// updated returns the pod after a request to make it another.
+	updated(old, next *corev1.Pod, subresource string, node *corev1.Node) (*corev1.Pod, error)
+}
+
+// strategies are the code of an API server: its strategies, and the admission of what nodes do not declare.
+type strategies struct{}
+
 // internal returns the pod as the strategies take it.
 func internal(pod *corev1.Pod) (*core.Pod, error) {
 	out := &core.Pod{}
@@ -37,9 +53,7 @@ func external(pod *core.Pod) (*corev1.Pod, error) {
 	return out, legacyscheme.Scheme.Convert(pod, out, nil)
 }
 
-// created returns the pod that an API server makes of a request; an error if it refuses it. Others may change the request on its
-// way, as admission does.
-func created(pod *corev1.Pod, admission ...func(*corev1.Pod)) (*corev1.Pod, error) {
+func (strategies) created(pod *corev1.Pod, admission ...func(*corev1.Pod)) (*corev1.Pod, error) {
 	pod = pod.DeepCopy()
 	legacyscheme.Scheme.Default(pod)
 	for _, admit := range admission {
@@ -89,8 +103,10 @@ func run(pod *corev1.Pod, restarts int) {
 	pod.Status.Resources = pod.Spec.Resources.DeepCopy()
 }
 
-// sent returns the pod after a patch.
-func sent(pod *corev1.Pod, patch lifecycle.Patch, node *corev1.Node) (*corev1.Pod, error) {
+// reported takes the status as it is: kubelets may write what they like.
+func (strategies) reported(pod *corev1.Pod) (*corev1.Pod, error) { return pod, nil }
+
+func (s strategies) sent(pod *corev1.Pod, patch lifecycle.Patch, node *corev1.Node) (*corev1.Pod, error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
 		return nil, err
@@ -103,12 +119,10 @@ func sent(pod *corev1.Pod, patch lifecycle.Patch, node *corev1.Node) (*corev1.Po
 	if err := json.Unmarshal(merged, next); err != nil {
 		return nil, err
 	}
-	return updated(pod, next, patch.Subresource, node)
+	return s.updated(pod, next, patch.Subresource, node)
 }
 
-// updated returns the pod after a request to make it another; an error if the server refuses that: its strategy, or the admission
-// of what nodes do not declare.
-func updated(old, next *corev1.Pod, subresource string, node *corev1.Node) (*corev1.Pod, error) {
+func (strategies) updated(old, next *corev1.Pod, subresource string, node *corev1.Node) (*corev1.Pod, error) {
 	legacyscheme.Scheme.Default(next)
 	was, err := internal(old)
 	if err != nil {
