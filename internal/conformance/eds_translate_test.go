@@ -264,7 +264,7 @@ func (c *edsCase) refused() string {
 			return fmt.Sprintf("spec.template.spec.tolerations[%d].operator", i)
 		}
 	}
-	if _, err := placement.Compile(template); err != nil {
+	if len(placement.Validate(template, nil)) > len(placement.Warnings(template, nil)) { // what the API server takes is planned for
 		return "spec.template.spec.affinity.nodeAffinity"
 	}
 	for _, s := range c.Input.Settings {
