@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -97,7 +98,14 @@ func varyTemplates(r *rand.Rand, old, new *corev1.PodTemplateSpec) {
 	case 7:
 		for _, template := range some {
 			if n := len(template.Spec.Containers); n > 0 {
-				template.Spec.Containers[r.IntN(n)].Image = "repo/app:" + []string{"v0", "v1", "v2", "latest"}[r.IntN(4)]
+				container := &template.Spec.Containers[r.IntN(n)]
+				if container.Image = "repo/app:" + []string{"v0", "v1", "v2", "latest"}[r.IntN(4)]; strings.HasSuffix(container.Image, "latest") {
+					for _, both := range []*corev1.PodTemplateSpec{old, new} { // the API server gives pods a policy
+						for i := range both.Spec.Containers {
+							both.Spec.Containers[i].ImagePullPolicy = ""
+						}
+					}
+				}
 			}
 		}
 	case 8, 9: // amounts
