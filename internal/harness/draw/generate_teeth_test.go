@@ -33,6 +33,7 @@ func TestAnyScenarioReachesEveryCase(t *testing.T) {
 		notePlan(func(what string, is bool) {
 			switch {
 			case policiesOnly[what]: // those are drawn apart
+			case what == "limit "+rollout.LimitUndeclared.String() && !is: // no node declares anything here; T9 has tests of its own
 			case !canaryOnly[what]:
 				note(what, is)
 			case is:
