@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Obstacle is one reason why a change cannot be taken in place (I2).
@@ -137,4 +138,32 @@ func sortObstacles(obstacles []Obstacle) []Obstacle {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Detail, b.Detail))
 	})
 	return slices.Compact(obstacles)
+}
+
+// ObstacleError is why a pod cannot be updated in place. It wraps [ErrObstacle].
+type ObstacleError struct {
+	// Obstacles of the change, or one that was found in the pod. Nil if there is an Obstruction.
+	Obstacles []Obstacle
+	// Obstruction of the pod, whatever the change. Zero: none.
+	Obstruction Obstruction
+}
+
+// Error returns that the pod cannot be updated in place, and all reasons.
+func (e *ObstacleError) Error() string {
+	texts := make([]string, len(e.Obstacles))
+	for i, obstacle := range e.Obstacles {
+		texts[i] = obstacle.String()
+	}
+	if e.Obstruction != 0 {
+		texts = append(texts, e.Obstruction.String())
+	}
+	return ErrObstacle.Error() + ": " + strings.Join(texts, "; ")
+}
+
+// Unwrap returns [ErrObstacle].
+func (e *ObstacleError) Unwrap() error { return ErrObstacle }
+
+// obstacleInPod returns an error of one obstacle.
+func obstacleInPod(path string, code Code, detail string) error {
+	return &ObstacleError{Obstacles: []Obstacle{{Path: path, Code: code, Detail: detail}}}
 }

@@ -3,8 +3,6 @@ package inplace
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,34 +20,6 @@ var (
 	// ErrUnreadable: a revision, or an annotation of the pod, cannot be understood. Nothing should be done to the pod.
 	ErrUnreadable = errors.New("unreadable")
 )
-
-// ObstacleError is why a pod cannot be updated in place. It wraps [ErrObstacle].
-type ObstacleError struct {
-	// Obstacles of the change, or one that was found in the pod. Nil if there is an Obstruction.
-	Obstacles []Obstacle
-	// Obstruction of the pod, whatever the change. Zero: none.
-	Obstruction Obstruction
-}
-
-// Error returns that the pod cannot be updated in place, and all reasons.
-func (e *ObstacleError) Error() string {
-	texts := make([]string, len(e.Obstacles))
-	for i, obstacle := range e.Obstacles {
-		texts[i] = obstacle.String()
-	}
-	if e.Obstruction != 0 {
-		texts = append(texts, e.Obstruction.String())
-	}
-	return ErrObstacle.Error() + ": " + strings.Join(texts, "; ")
-}
-
-// Unwrap returns [ErrObstacle].
-func (e *ObstacleError) Unwrap() error { return ErrObstacle }
-
-// obstacleInPod returns an error of one obstacle.
-func obstacleInPod(path string, code Code, detail string) error {
-	return &ObstacleError{Obstacles: []Obstacle{{Path: path, Code: code, Detail: detail}}}
-}
 
 // Target is where an update leads.
 type Target struct {
@@ -209,72 +179,6 @@ func (s *UpdateState) carry(to *UpdateState, pod *corev1.Pod, name string) {
 	put(&to.Records, name, record)
 	to.UpdateResources = to.UpdateResources || record.Resized
 	to.UpdateEnvFromMetadata = to.UpdateEnvFromMetadata || record.Metadata != nil
-}
-
-// qosClasses returns the QoS class of the pod before and after all that is to change.
-func (b *batch) qosClasses() (before, after corev1.PodQOSClass) {
-	before = b.pod.Status.QOSClass
-	if before == "" {
-		before = qosClass(&b.pod.Spec)
-	}
-	spec := b.resized()
-	if b.whole != nil {
-		whole := corev1.ResourceRequirements{}
-		if spec.Resources != nil {
-			whole = *spec.Resources
-		}
-		spec.Resources = &corev1.ResourceRequirements{
-			Limits: changedResources(whole.Limits, b.whole.Limits), Requests: changedResources(whole.Requests, b.whole.Requests),
-		}
-	}
-	return before, qosClass(&spec)
-}
-
-// resized returns the spec of the pod with its containers as they are to be.
-func (b *batch) resized() corev1.PodSpec {
-	spec := b.pod.Spec
-	spec.InitContainers, spec.Containers = slices.Clone(spec.InitContainers), slices.Clone(spec.Containers)
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			container := &containers[i]
-			if c := b.work[container.Name]; c != nil && c.resizes() {
-				container.Resources.Limits = changedResources(container.Resources.Limits, c.limits)
-				container.Resources.Requests = changedResources(container.Resources.Requests, c.requests)
-			}
-		}
-	}
-	return spec
-}
-
-// resizeWhole finds what the pod as a whole is to have, by the template and by the containers that the pod will have: what the
-// template leaves out, the API server has made from those, and it makes it once.
-func (b *batch) resizeWhole(template *corev1.ResourceRequirements) {
-	if template == nil {
-		return
-	}
-	spec, has := b.resized(), corev1.ResourceRequirements{}
-	if b.pod.Spec.Resources != nil {
-		has = *b.pod.Spec.Resources
-	}
-	wanted := wholeOf(&spec, *template)
-	for name := range wanted.Limits {
-		_, given := template.Limits[name]
-		if _, ok := has.Limits[name]; !ok && !given {
-			delete(wanted.Limits, name) // servers before 1.37 make no limit
-		}
-	}
-	settleResources(wanted.Limits, has.Limits)
-	settleResources(wanted.Requests, has.Requests)
-	if len(wanted.Limits)+len(wanted.Requests) > 0 {
-		b.whole = &wanted
-	}
-}
-
-func changedResources(has, changes corev1.ResourceList) corev1.ResourceList {
-	list := corev1.ResourceList{}
-	maps.Copy(list, has)
-	maps.Copy(list, changes)
-	return list
 }
 
 // unready is the first half of I4: it makes the pod not ready if a container restarts, and keeps it so for the grace period.

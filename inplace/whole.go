@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	componentresource "k8s.io/component-helpers/resource"
@@ -68,4 +69,70 @@ func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
 		}
 	}
 	return true
+}
+
+// qosClasses returns the QoS class of the pod before and after all that is to change.
+func (b *batch) qosClasses() (before, after corev1.PodQOSClass) {
+	before = b.pod.Status.QOSClass
+	if before == "" {
+		before = qosClass(&b.pod.Spec)
+	}
+	spec := b.resized()
+	if b.whole != nil {
+		whole := corev1.ResourceRequirements{}
+		if spec.Resources != nil {
+			whole = *spec.Resources
+		}
+		spec.Resources = &corev1.ResourceRequirements{
+			Limits: changedResources(whole.Limits, b.whole.Limits), Requests: changedResources(whole.Requests, b.whole.Requests),
+		}
+	}
+	return before, qosClass(&spec)
+}
+
+// resized returns the spec of the pod with its containers as they are to be.
+func (b *batch) resized() corev1.PodSpec {
+	spec := b.pod.Spec
+	spec.InitContainers, spec.Containers = slices.Clone(spec.InitContainers), slices.Clone(spec.Containers)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			container := &containers[i]
+			if c := b.work[container.Name]; c != nil && c.resizes() {
+				container.Resources.Limits = changedResources(container.Resources.Limits, c.limits)
+				container.Resources.Requests = changedResources(container.Resources.Requests, c.requests)
+			}
+		}
+	}
+	return spec
+}
+
+// resizeWhole finds what the pod as a whole is to have, by the template and by the containers that the pod will have: what the
+// template leaves out, the API server has made from those, and it makes it once.
+func (b *batch) resizeWhole(template *corev1.ResourceRequirements) {
+	if template == nil {
+		return
+	}
+	spec, has := b.resized(), corev1.ResourceRequirements{}
+	if b.pod.Spec.Resources != nil {
+		has = *b.pod.Spec.Resources
+	}
+	wanted := wholeOf(&spec, *template)
+	for name := range wanted.Limits {
+		_, given := template.Limits[name]
+		if _, ok := has.Limits[name]; !ok && !given {
+			delete(wanted.Limits, name) // servers before 1.37 make no limit
+		}
+	}
+	settleResources(wanted.Limits, has.Limits)
+	settleResources(wanted.Requests, has.Requests)
+	if len(wanted.Limits)+len(wanted.Requests) > 0 {
+		b.whole = &wanted
+	}
+}
+
+func changedResources(has, changes corev1.ResourceList) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	maps.Copy(list, has)
+	maps.Copy(list, changes)
+	return list
 }

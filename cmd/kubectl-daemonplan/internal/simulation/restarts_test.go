@@ -17,7 +17,9 @@ import (
 // TestRestartless: what changes annotations and restarts nothing is said first.
 func TestRestartless(t *testing.T) {
 	old := kit.Spec("agent", kit.InPlaceIfPossible(), kit.PodTemplateAnnotation("checksum/config", "1"))
-	note := []string{"a: no container restarts: what reads its configuration when it starts goes on with the old one (checksum/config)"}
+	note := []string{
+		"a: no container restarts: what reads its configuration when it starts goes on with the old one (checksum/config)",
+	}
 	tests := []struct {
 		name, why string
 		change    kit.SpecOption
@@ -46,7 +48,8 @@ func TestRestartless(t *testing.T) {
 			Revisions: []*appsv1.ControllerRevision{kit.Revision(old, 1), kit.Revision(spec, 2)},
 		}}
 		for _, fleet := range []simulate.Fleet{running, dump} {
-			e := &experiment{Candidates: []*candidate{{Label: "a", Set: &objects.Set{Set: manifest.Set{Spec: spec}}, Fleet: fleet}}}
+			set := &objects.Set{Set: manifest.Set{Spec: spec}}
+			e := &experiment{Candidates: []*candidate{{Label: "a", Set: set, Fleet: fleet}}}
 			if got := e.restartless(); !slices.Equal(got, test.want) {
 				t.Errorf("%s (%s): %q, want %q", test.name, test.why, got, test.want)
 			}
