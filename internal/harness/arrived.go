@@ -30,7 +30,8 @@ type rest struct {
 	outcome   map[string]placement.Outcome
 	on        map[string][]*corev1.Pod
 	names     []string // of the nodes, in order
-	// held are the nodes that the partition holds, and outside those that the selector of the strategy does.
+	// held are the nodes that the partition holds, and outside those that the selector of the strategy does, or that could not run
+	// a new pod.
 	held, outside map[string]bool
 	partition     int
 	// stable is the hash of the revision that all nodes go back to, as the canary of the update revision has failed; empty:
@@ -108,7 +109,7 @@ func (c *Cluster) rest(begin rollout.Snapshot) (*rest, error) {
 	}
 	for _, name := range r.names {
 		r.outcome[name] = matcher.Evaluate(c.nodes[name]).Outcome
-		r.outside[name] = !selector.Matches(labels.Set(c.nodes[name].Labels))
+		r.outside[name] = !selector.Matches(labels.Set(c.nodes[name].Labels)) || !canRun(c.nodes[name], &c.spec.Template.Spec)
 	}
 	for _, e := range c.events {
 		switch e.Kind {

@@ -74,7 +74,8 @@ func factsOf(spec rollout.Spec, s rollout.Snapshot) (*canaryFacts, error) {
 	for _, n := range s.Nodes {
 		f.nodes[n.Name] = n
 		outcome := matcher.Evaluate(n).Outcome
-		selected := selectors[0].Matches(labels.Set(n.Labels)) && selectors[1].Matches(labels.Set(n.Labels))
+		selected := selectors[0].Matches(labels.Set(n.Labels)) && selectors[1].Matches(labels.Set(n.Labels)) &&
+			canRun(n, &f.spec.Template.Spec)
 		f.run[n.Name] = outcome == placement.Run
 		f.candidate[n.Name] = f.run[n.Name] && selected
 		f.keep[n.Name] = outcome == placement.Keep && selected

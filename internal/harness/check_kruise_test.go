@@ -69,6 +69,11 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 	drained := func(s *harness.Case) {
 		objects.NodeCondition(corev1.NodeDrained, corev1.ConditionTrue, rollouttest.Noon())(s.Snapshot.Nodes[0])
 	}
+	ownUsers := func(s *rollout.Spec) { s.Template.Spec.HostNetwork, s.Template.Spec.HostUsers = true, new(false) }
+	ownNetwork := func(s *rollout.Spec) { s.Template.Spec.HostNetwork = false }
+	declaring := func(s *harness.Case) {
+		rollouttest.Kubelet("v1.37.2", "UserNamespacesHostNetworkSupport")(s.Snapshot.Nodes[0])
+	}
 	tests := []struct {
 		name, why string
 		fleet     harness.Case
@@ -86,6 +91,9 @@ func TestCheckLiveKnowsWhatIsHeld(t *testing.T) {
 			"node a has pod agent-a, which is outdated",
 		},
 		{"drained, no policy", "nobody asks", fleetOf("o"), drained, "node a has pod agent-a, which is outdated"},
+		{"own users", "no new pod could run there", fleetOf("o", ownUsers), nil, ""},
+		{"own users, declared", "the new pod can run there", fleetOf("o", ownUsers), declaring, "node a has pod agent-a, which is outdated"},
+		{"own users, own network", "nothing has to be declared", fleetOf("o", ownUsers, ownNetwork), nil, "node a has pod agent-a, which is outdated"},
 		{"selector", "what does not match is held", fleetOf("oU", selected), nil, ""},
 		{"selector that matches", "what matches is not", fleetOf("Ou", selected), nil, "node a has pod agent-a, which is outdated"},
 		{

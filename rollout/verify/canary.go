@@ -133,7 +133,7 @@ func setOfNames(names []string) map[string]bool {
 // canaryCandidates are the nodes that may be canary nodes (C1): they run the pod, T3 lets them go, and the canary's own
 // selector matches them. One that was chosen and may only keep its pod by now stays, if that is of the revision and not
 // available, or the node is not ready: the revision may have broken it. A departing or drained one may not, unless it has the
-// revision.
+// revision, and one that does not declare what the revision needs may not.
 func (c *judgedCanary) canaryCandidates() []*node {
 	broken := func(node *node) bool {
 		tried := func(p *pod) bool { return p.active() && p.atUpdate && p.ran(node) }
@@ -143,8 +143,8 @@ func (c *judgedCanary) canaryCandidates() []*node {
 	var candidates []*node
 	spared, wanted := selects(c.spec.Strategy.NodeSelector), selects(c.options.NodeSelector)
 	for _, node := range c.nodes {
-		if (node.leftAlone || node.drained) && !node.carriesUpdate() {
-			continue // it would not be begun (M8)
+		if (node.leftAlone || node.drained) && !node.carriesUpdate() || node.undeclared {
+			continue // it would not be begun (M8), or could not run the pod (T9)
 		}
 		if (node.tried == placement.Run || broken(node)) && spared(node.object.Labels) && wanted(node.object.Labels) {
 			candidates = append(candidates, node)

@@ -102,6 +102,10 @@ func TestVerifyUndeclared(t *testing.T) {
 		{name: "two that can", why: "T9: c and d are updated, a and b keep what they have", scene: needing},
 		{name: "a lost pod", why: "T9: it comes back at the revision that can run there", scene: handFleet(
 			handPods("available", "a", "b", "c-old", "d-old"), needingUsers("c", "d"))},
+		{name: "a canary node that cannot", why: "C1, T9: another is chosen, because the trial would wait there for ever", scene: handFleet(
+			handWithTrial, handPods("available", "a-old", "b-old", "c-old"), handRecorded(func(r *canary.Record) {
+				*r = canary.Record{Revision: "other", Nodes: []string{"b"}}
+			}), needingUsers("c"))},
 	})
 	runViolations(t, []violationRow{
 		{

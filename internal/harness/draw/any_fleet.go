@@ -12,6 +12,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
 )
@@ -98,6 +99,9 @@ func newFleet(t *rapid.T, spec rollout.Spec) *fleet {
 		kit.Image(image)(&old)
 		if objects.UpdatesInPlace(&spec) && i < olderRevisions {
 			drawOld(t, &old)
+		}
+		if placement.Features(&spec.Template.Spec) != nil && i < olderRevisions && pick(t, "needed nothing", true, false) {
+			old.Template.Spec.HostUsers = nil
 		}
 		// The spec itself may have one of these images; an invalid one has no hash at all.
 		if hash := kit.Hash(old); (hash == "" || !slices.Contains(f.hashes, hash)) && len(f.old) < olderRevisions {
@@ -208,6 +212,7 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 		if f.messy || pick(t, "special", false, false, false, true) {
 			n.options = append(n.options, pick(t, "taints", taints...)...)
 		}
+		n.options = append(n.options, f.drawFeatures(t)...)
 		n.options = append(n.options, f.drawImages(t)...)
 		n.options = append(n.options, f.drawNodeOverride(t)...)
 		n.options = append(n.options, f.drawOutage(t)...)
@@ -218,6 +223,15 @@ func (f *fleet) anyNode() *rapid.Generator[drawnNode] {
 		}
 		return n
 	})
+}
+
+// drawFeatures draws whether a node declares what the pods need, if they need anything that has to be declared.
+func (f *fleet) drawFeatures(t *rapid.T) []kit.NodeOption {
+	features := placement.Features(&f.spec.Template.Spec)
+	if features == nil || pick(t, "declares", false, true) {
+		return nil
+	}
+	return []kit.NodeOption{kit.Kubelet("v1.37.2", features...)}
 }
 
 // anyCalmPod generates the pod of a node in an ordinary rollout.

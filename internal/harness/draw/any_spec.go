@@ -91,7 +91,12 @@ func drawPlacement(t *rapid.T, spec *rollout.Spec) {
 		},
 		notOnNode(letters(0)),
 		func(s *rollout.Spec) { s.Template.Spec.NodeName = letters(1) },
-		func(s *rollout.Spec) { s.Template.Spec.HostNetwork = true },
+		func(s *rollout.Spec) {
+			s.Template.Spec.HostNetwork = true
+			if pick(t, "user namespace", false, true) { // nodes have to declare that they can do both
+				s.Template.Spec.HostUsers = new(false)
+			}
+		},
 	)
 	option(spec)
 	tolerate := pick(t, "tolerations",
