@@ -30,8 +30,8 @@ type rest struct {
 	outcome   map[string]placement.Outcome
 	on        map[string][]*corev1.Pod
 	names     []string // of the nodes, in order
-	// held are the nodes that the partition holds, and outside those that the selector of the strategy does, or that could not run
-	// a new pod.
+	// held are the nodes that the partition holds, and outside those that the selector of the strategy does, or that could not
+	// run a new pod.
 	held, outside map[string]bool
 	partition     int
 	// stable is the hash of the revision that all nodes go back to, as the canary of the update revision has failed; empty:

@@ -53,8 +53,8 @@ func (r *rest) drains(name string) bool {
 	})
 }
 
-// canRun reports whether the node declares that it can do what is drawn of all that has to be declared: a pod that shares the network
-// of its host and has users of its own.
+// canRun reports whether the node declares that it can do what is drawn of all that has to be declared: a pod that shares the
+// network of its host and has users of its own.
 func canRun(node *corev1.Node, spec *corev1.PodSpec) bool {
 	ownUsers := spec.HostUsers != nil && !*spec.HostUsers
 	return !spec.HostNetwork || !ownUsers || slices.Contains(node.Status.DeclaredFeatures, "UserNamespacesHostNetworkSupport")
