@@ -53,13 +53,14 @@ func judgedByKubelet(t *testing.T, seed uint64) (kind, wrong string) {
 	made.Spec.NodeName = d.node.Name
 	made.Labels["controller-revision-hash"] = "old"
 	made.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
-	pod, err := created(made, d.admission...)
+	server := strategies{}
+	pod, err := server.created(made, d.admission...)
 	if err != nil {
 		return "no such pod", ""
 	}
 	again := placement.Pod(d.new, d.node.Name)
 	again.Name, again.Namespace, again.UID = "agent-x", "ns", "uid"
-	if _, err := created(again, d.admission...); err != nil {
+	if _, err := server.created(again, d.admission...); err != nil {
 		return "no such pod", ""
 	}
 	run(pod, 1)
@@ -81,7 +82,7 @@ func judgedByKubelet(t *testing.T, seed uint64) (kind, wrong string) {
 	next, unready := pod, false
 	for _, patch := range step.Patches {
 		unready = unready || patch.Subresource == "status"
-		if next, err = sent(next, patch, d.node); err != nil {
+		if next, err = server.sent(next, patch, d.node); err != nil {
 			return "", fmt.Sprintf("refused: %v", err)
 		}
 	}
