@@ -47,6 +47,7 @@ func admit(t fataler, old, new *corev1.Pod, patch lifecycle.Patch) *corev1.Pod {
 	case "status":
 		out.Status = new.Status
 	case "resize":
+		out.Spec.Resources = new.Spec.Resources
 		for i := range out.Spec.Containers {
 			out.Spec.Containers[i].Resources = new.Spec.Containers[i].Resources
 		}

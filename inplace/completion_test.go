@@ -277,6 +277,16 @@ func TestUnfinished(t *testing.T) {
 			p.Annotations = map[string]string{"inplace-update-state": stateOf(`"nextContainerImages":{}`)[inplace.StateKey]}
 		}, true},
 		{"escaped", "may be anything", func(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: `{"\u006eext":{}}`} }, true},
+		{"escaped otherwise", "it may be any letter", func(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: `{"\u003e":"\u006e"}`} }, true},
+		{"escapes of values", "writers escape what may end a script, in either case", func(p *corev1.Pod) {
+			p.Annotations = stateOf(lastOne + `,"of":"\u003c\u003E\u0026\u2028\\"`)
+		}, false},
+		{"the name in a value", "it is quoted there", func(p *corev1.Pod) { p.Annotations = stateOf(lastOne + `,"of":"\"nextContainerImages\""`) }, false},
+		{"later batch behind an escape", "though it is ready", func(p *corev1.Pod) {
+			p.Annotations = stateOf(`"of":"\u003c","nextContainerImages":{}`)
+		}, true},
+		{"the beginning of an escape", "it is no JSON, and nothing is missed", func(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: `{"\u00`} }, true},
+		{"a backslash alone", "it is no JSON", func(p *corev1.Pod) { p.Annotations = map[string]string{inplace.StateKey: `\`} }, false},
 		{"deleting", "left alone", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{}; p.Status.Conditions = nil }, false},
 		{"ended", "left alone", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed; p.Status.Conditions = nil }, false},
 	}

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,11 @@ func TestWarnings(t *testing.T) {
 		{"nil", "there is nothing to warn of", nil, nil},
 		{"no affinity", "there is nothing to warn of", &corev1.PodTemplateSpec{}, nil},
 		{"no integer", "the term matches no node", affine(label("cores", "Lt", "8.5")), []string{"terms[0].matchExpressions[0].values[0]"}},
+		{"some of several", "each is looked at", affine(label("cores", "Gt", "8"), label("cores", "Lt", "a"), label("zone", "In", "a"), label("cores", "Gt", "b")),
+			[]string{"terms[1].matchExpressions[0].values[0]", "terms[3].matchExpressions[0].values[0]"}},
+		{"some of one term", "each is looked at", affine(corev1.NodeSelectorTerm{MatchExpressions: slices.Concat(
+			label("zone", "In", "a").MatchExpressions, label("cores", "Gt", "8").MatchExpressions, label("cores", "Lt", "a").MatchExpressions)}),
+			[]string{"terms[0].matchExpressions[2].values[0]"}},
 		{"integer", "it is a bound", affine(label("cores", "Gt", "8")), nil},
 		{"two values", "the API server refuses them", affine(label("cores", "Gt", "a", "b")), nil},
 		{"no number of another operator", "it is a value", affine(label("cores", "In", "many")), nil},

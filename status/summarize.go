@@ -314,7 +314,7 @@ func standing(in *Input, p progress) ConditionReason {
 		return PodsNotServing
 	case p.free > 0 && in.Obstructed >= p.free:
 		return InPlaceNotPossible
-	case p.free > 0 && in.Undeclared > 0 && in.Obstructed+in.Undeclared >= p.free:
+	case p.free > 0 && in.Obstructed+in.Undeclared >= p.free:
 		return NodesLackFeatures
 	default:
 		return NothingMoves
