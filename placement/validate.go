@@ -76,9 +76,6 @@ func Warnings(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorLis
 			if !bounded || len(expression.Values) != 1 {
 				continue
 			}
-			if _, ok := parseInt(expression.Values[0]); ok {
-				continue
-			}
 			mistakes := invalidExpression(expression, terms.Index(i).Child("matchExpressions").Index(j))
 			values := terms.Index(i).Child("matchExpressions").Index(j).Child("values").String()
 			for _, mistake := range mistakes {
