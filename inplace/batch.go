@@ -24,6 +24,8 @@ type batch struct {
 	// whole is what the pod as a whole is to have of cpu and memory, and does not have; tolerations are what is to be added.
 	whole       *corev1.ResourceRequirements
 	tolerations []corev1.Toleration
+	// serveOn are containers without which the pod serves on.
+	serveOn []string
 	// unfinished are containers of earlier batches that are not done.
 	unfinished map[string]bool
 	// version of the pod that the next patch must find; empty: any. It is set while an earlier update is unfinished, whose
@@ -169,7 +171,7 @@ func (b *batch) metadataOfNext() bodyMetadata {
 func (b *batch) record(names []string) {
 	s, at := b.state, metav1.NewTime(b.now)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = nil, nil, nil
-	s.PreCheckBeforeNext = nil
+	s.PreCheckBeforeNext, s.ServeOn = nil, nil
 	for _, name := range names {
 		if !hasEnded(b.pod, name) {
 			b.recordContainer(name, at)
@@ -186,6 +188,9 @@ func (b *batch) record(names []string) {
 			continue
 		}
 		later = true
+		if slices.Contains(b.serveOn, name) {
+			s.ServeOn = append(s.ServeOn, name)
+		}
 		if c.image != "" {
 			put(&s.NextContainerImages, name, c.image)
 		}
@@ -196,6 +201,7 @@ func (b *batch) record(names []string) {
 			put(&s.NextContainerRefMetadata, name, c.refs())
 		}
 	}
+	slices.Sort(s.ServeOn)
 	if later {
 		required := maps.Clone(b.unfinished)
 		for _, name := range names {
@@ -216,7 +222,7 @@ func (b *batch) record(names []string) {
 func (b *batch) recordContainer(name string, at metav1.Time) {
 	c, status := b.work[name], statusOf(b.pod, name)
 	before, known := b.state.Records[name]
-	record := Record{Timestamp: at, Resized: c.resized || before.Resized}
+	record := Record{Timestamp: at, Resized: c.resized || before.Resized, ServesOn: slices.Contains(b.serveOn, name)}
 	if record.Resized && b.pod.Generation > 0 {
 		has := containerOf(b.pod, name).Resources
 		record.Resources = &corev1.ResourceRequirements{

@@ -35,7 +35,8 @@
 //   - The patches change what I2 allows and nothing else, name only keys that one of the templates names, and carry the UID of
 //     the pod. The code of the API server takes them: internal/differential/podupdates has it judge 60,000 drawn updates.
 //   - As far as the patches decide it, no container restarts in a pod that is ready, nor before the grace period is over, nor
-//     before the containers of a higher launch priority are up to date and ready.
+//     before the containers of a higher launch priority are up to date and ready. Those without which the pod serves on
+//     ([Options].ServeOn) may restart in a pod that is ready, and at once.
 //   - The patches of a step may be lost, from any point on: the same call then returns those that are still needed. The revision
 //     label is written last, so that it never claims what the spec, or the state beside it, does not contain.
 //   - A second update, or a rollback, may begin at any time before the first is complete. What the first has not changed yet is
@@ -75,7 +76,8 @@
 //     it would wait for them for ever. So it can take such a pod over, and takes the sidecar for updated.
 //   - It goes to the tag latest in place, where the pod keeps the pull policy of the tag before, and resizes what the API server
 //     refuses to resize. Here these are obstacles (I2).
-//   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only; here it stays ready (I4).
+//   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only, and for a restart of any container.
+//     Here it stays ready, and with [Options].ServeOn through a restart of what it serves on without, too (I4).
 //   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
 //     environments the containers that read any metadata, with resources all of the batch.
 package inplace

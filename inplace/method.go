@@ -35,6 +35,10 @@ type Options struct {
 	// would go on with the configuration that it has read when it started. So it is an obstacle, and a new pod is made (I2).
 	// Nil: none.
 	RestartKeys []string `json:",omitempty"`
+	// ServeOn are the containers and sidecars without which the pod serves on, such as an exporter beside an agent. Where only
+	// these restart, the pod is not made not ready for its update, and no grace period is waited for (I4): it is not ready only
+	// while its kubelet finds that one of them is not. A name that a pod lacks says nothing. Nil: none.
+	ServeOn []string `json:",omitempty"`
 	// Resize allows cpu and memory to change through the resize subresource of pods (Kubernetes 1.33 and later; I2): those of
 	// containers and sidecars, and, on nodes that declare it, those of other init containers and of the pod as a whole.
 	// Default: false.
@@ -59,7 +63,7 @@ func (o Options) asksForRestart(key string) bool {
 
 // DeepCopy returns options that share no memory with these.
 func (o Options) DeepCopy() Options {
-	o.RestartKeys = slices.Clone(o.RestartKeys)
+	o.RestartKeys, o.ServeOn = slices.Clone(o.RestartKeys), slices.Clone(o.ServeOn)
 	o.Sidecars, o.Tolerations = cloned(o.Sidecars), cloned(o.Tolerations)
 	return o
 }

@@ -75,6 +75,13 @@ func TestRolloutsHaveTeeth(t *testing.T) {
 		{"earlier update forgotten", "its later batches never come", begin(func(pod *corev1.Pod) { delete(pod.Annotations, inplace.StateKey) })},
 		{"later images forgotten", "they never come", begin(forget("nextContainerImages"))},
 		{"records forgotten", "what is back at what it runs is waited for", begin(forget("daemonplanRecords"))},
+		{"served on without any", "containers restart in a pod that is ready", steps{advance: inplace.Continue, begin: func(u *inplace.Update, pod *corev1.Pod, target inplace.Target, metadata inplace.Metadata, now time.Time) (inplace.Step, error) {
+			step, err := u.Begin(pod, target, metadata, now)
+			if len(u.Images) == 1 {
+				step = without(step, "status")
+			}
+			return step, err
+		}}},
 		{"nothing waited for", "ready too early, and batches at once", advance(func(pod *corev1.Pod) {
 			forget("lastContainerStatuses")(pod)
 			forget("daemonplanRecords")(pod)

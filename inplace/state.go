@@ -25,7 +25,7 @@ const (
 )
 
 // UpdateState is the annotation [StateKey]: how far an in-place update is. Its JSON is the one that Kruise reads and writes,
-// with one more field, Records, which Kruise ignores and drops.
+// with more fields, those that say daemonplan, which Kruise ignores and drops.
 type UpdateState struct {
 	// Revision is the hash that the pod is updated to.
 	Revision string `json:"revision"`
@@ -55,6 +55,9 @@ type UpdateState struct {
 	// Generation is that of the pod's spec with the patches of the last batch (metadata.generation, Kubernetes 1.35 and later):
 	// the update is not complete while the kubelet has seen less. Zero: it is not known.
 	Generation int64 `json:"daemonplanGeneration,omitempty"`
+	// ServeOn are those containers of later batches without which the pod serves on, sorted ([Options].ServeOn). Kruise drops
+	// them, and makes the pod not ready for their batch.
+	ServeOn []string `json:"daemonplanServeOn,omitempty"`
 }
 
 // ContainerStatus is what a container reported just before its update.
@@ -102,6 +105,8 @@ type Record struct {
 	// Resources are the cpu and memory that the update has asked for, of a pod that has a generation. If its spec says something
 	// else by now, others have resized the container since, and their resize is not waited for. Nil: it is not known.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// ServesOn reports whether the pod serves on without the container, and so may be ready although that has not restarted.
+	ServesOn bool `json:"servesOn,omitempty"`
 	// Last is, of a sidecar whose image was changed, what it reported just before. Those of other containers are in
 	// LastContainerStatuses; Kruise would wait for ever for a sidecar there.
 	Last *ContainerStatus `json:"last,omitempty"`

@@ -50,9 +50,9 @@ type Step struct {
 // Begin begins the update of pod, or goes on with it in and after the grace period (I4). Call it until the pod carries the label
 // of the target, and [Continue] from then on.
 //
-// If a container restarts, the pod is first made not ready. The grace period runs from the transition of its InPlaceUpdateReady
-// condition, in whole seconds; until it is over the step has only Until. Then, or at once if there is no grace period, come the
-// patch of the resize subresource and that of the pod itself.
+// If a container restarts without which the pod does not serve on ([Options].ServeOn), the pod is first made not ready. The grace
+// period runs from the transition of its InPlaceUpdateReady condition, in whole seconds; until it is over the step has only Until.
+// Then, or at once if there is no grace period, come the patch of the resize subresource and that of the pod itself.
 //
 // An earlier update need not be complete: what it has not changed yet and the new one does not overrule is taken over. The first
 // patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and calls Begin
@@ -145,7 +145,7 @@ func (u *Update) batchFor(pod *corev1.Pod, p *progress, revision string, now tim
 		b.version = pod.ResourceVersion
 		p.state.carry(b.state, pod, wait.Container)
 	}
-	b.tolerations = u.Tolerations
+	b.tolerations, b.serveOn = u.Tolerations, u.options.ServeOn
 	b.resizeWhole(u.whole)
 	for name, c := range b.work {
 		if initContainerIn(&pod.Spec, name) != nil {
@@ -181,10 +181,10 @@ func (s *UpdateState) carry(to *UpdateState, pod *corev1.Pod, name string) {
 	to.UpdateEnvFromMetadata = to.UpdateEnvFromMetadata || record.Metadata != nil
 }
 
-// unready is the first half of I4: it makes the pod not ready if a container restarts, and keeps it so for the grace period.
-// wait reports whether that period runs, so that there is no more to do for now.
+// unready is the first half of I4: it makes the pod not ready if a container restarts without which it does not serve on, and
+// keeps it so for the grace period. wait reports whether that period runs, so that there is no more to do for now.
 func unready(b *batch, grace time.Duration) (step Step, wait bool, err error) {
-	if !b.work.restarts(b.pod) {
+	if !b.work.interrupts(b.pod, b.serveOn) {
 		return Step{}, false, nil
 	}
 	since := b.now
@@ -281,7 +281,7 @@ func (p *progress) endGrace(pod *corev1.Pod, now time.Time) (Step, error) {
 // nextBatch updates the containers that come next. Kruise lets a pod be ready before a last batch of resources only, so that the
 // pod is made not ready again if that batch restarts containers.
 func (p *progress) nextBatch(pod *corev1.Pod, now time.Time) (Step, error) {
-	b := &batch{pod: pod, now: now, state: p.state, work: p.next}
+	b := &batch{pod: pod, now: now, state: p.state, work: p.next, serveOn: p.state.ServeOn}
 	return b.proceed()
 }
 

@@ -103,8 +103,8 @@ func (u *Update) Restarts() bool {
 	return u != nil && (len(u.Images) > 0 || len(u.Env) > 0 || u.resizeRestarts)
 }
 
-// NeedsUnready reports whether pod has to be made not ready before the change (I4): it has the readiness gate, and a
-// container restarts or the change cannot be made in place. Whether a resize restarts a container is decided by the pod's
+// NeedsUnready reports whether pod has to be made not ready before the change (I4): it has the readiness gate, and a container
+// restarts that [Options].ServeOn does not name, or the change cannot be made in place. Whether a resize restarts a container is decided by the pod's
 // own resize policies. A nil pod needs nothing.
 //
 // It is an upper bound for [Update.Begin], which leaves out what the pod has already.
@@ -112,7 +112,7 @@ func (u *Update) NeedsUnready(pod *corev1.Pod) bool {
 	if u == nil || pod == nil || !hasGate(pod) {
 		return false
 	}
-	return !u.InPlace() || u.work.restarts(pod)
+	return !u.InPlace() || u.work.interrupts(pod, u.options.ServeOn)
 }
 
 // hasGate reports whether pod has the readiness gate of in-place updates (I3).

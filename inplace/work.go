@@ -2,6 +2,7 @@ package inplace
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -150,11 +151,13 @@ func (w work) resize() bool {
 	return false
 }
 
-// restarts reports whether any container restarts (I4). The resize policies of the pod decide whether a resize restarts one.
-func (w work) restarts(pod *corev1.Pod) bool {
+// interrupts reports whether any container restarts without which the pod does not serve on (I4). The resize policies of the pod
+// decide whether a resize restarts one.
+func (w work) interrupts(pod *corev1.Pod, serveOn []string) bool {
 	for name, c := range w {
 		container := containerOf(pod, name)
-		if container != nil && (c.image != "" || c.reads() || c.resizeRestarts(container)) {
+		restarts := container != nil && (c.image != "" || c.reads() || c.resizeRestarts(container))
+		if restarts && !slices.Contains(serveOn, name) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package rollout
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,13 +33,23 @@ func New(spec Spec) (*Planner, error) {
 }
 
 // Warnings returns what is wrong with the spec although the API server takes it, with paths such as spec.template.spec.affinity:
-// a bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4). Nil: nothing
-// is, as for a nil Planner.
+// a bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4), and a name of
+// [inplace.Options].ServeOn that the template lacks. Nil: nothing is, as for a nil Planner.
 func (p *Planner) Warnings() field.ErrorList {
 	if p == nil {
 		return nil
 	}
-	return placement.Warnings(&p.spec.Template, field.NewPath("spec", "template"))
+	path := field.NewPath("spec")
+	warnings := placement.Warnings(&p.spec.Template, path.Child("template"))
+	path = path.Child("strategy", "inPlace", "serveOn")
+	for i, name := range p.spec.Strategy.InPlace.ServeOn {
+		named := func(c corev1.Container) bool { return c.Name == name }
+		pod := &p.spec.Template.Spec
+		if !slices.ContainsFunc(pod.Containers, named) && !slices.ContainsFunc(pod.InitContainers, named) {
+			warnings = append(warnings, field.NotFound(path.Index(i), name))
+		}
+	}
+	return warnings
 }
 
 // Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An

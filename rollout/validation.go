@@ -230,6 +230,12 @@ func (s Strategy) validate(minReadySeconds int32, path *field.Path) field.ErrorL
 				"must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/"))
 		}
 	}
+	for i, name := range s.InPlace.ServeOn {
+		if len(utilvalidation.IsDNS1123Label(name)) > 0 {
+			errs = append(errs, field.Invalid(path.Child("inPlace", "serveOn").Index(i), name,
+				"must be the name of a container or sidecar, such as exporter"))
+		}
+	}
 	if grace := s.InPlace.GracePeriodSeconds; grace < 0 {
 		errs = append(errs, field.Invalid(path.Child("inPlace", "gracePeriodSeconds"), grace, "must not be negative"))
 	}

@@ -91,6 +91,15 @@ func TestValidate(t *testing.T) {
 			"spec.strategy.inPlace.restartKeys[1]: Invalid value: must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/",
 			"spec.strategy.inPlace.restartKeys[2]: Invalid value: must be the key of a label or annotation, or the prefix of keys with its slash, such as checksum/",
 		}},
+		{"serve on", "I4: names of containers", func(s *rollout.Spec) {
+			s.Strategy.InPlace.ServeOn = []string{"exporter", "log-shipper"}
+		}, nil},
+		{"wrong serve on", "no container can be called so", func(s *rollout.Spec) {
+			s.Strategy.InPlace.ServeOn = []string{"", "exporter", "A b"}
+		}, []string{
+			"spec.strategy.inPlace.serveOn[0]: Invalid value: must be the name of a container or sidecar, such as exporter",
+			"spec.strategy.inPlace.serveOn[2]: Invalid value: must be the name of a container or sidecar, such as exporter",
+		}},
 
 		{"canary", "valid", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{} }, nil},
 		{"canary of none", "C1", func(s *rollout.Spec) { s.Strategy.Canary = &canary.Options{Replicas: number(0)} },

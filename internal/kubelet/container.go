@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,10 +70,13 @@ func RunningIn(pod *corev1.Pod, i int) Running {
 	if status := StatusOf(pod, container.Name); status != nil && status.Image != "" && !SameImage(status.Image, container.Image) {
 		r.Image = status.Image
 	}
-	if ConditionStatus(pod, lifecycle.InPlaceUpdateReady) != corev1.ConditionFalse {
+	changing := ConditionStatus(pod, lifecycle.InPlaceUpdateReady) == corev1.ConditionFalse
+	state, err := inplace.StateOf(pod)
+	if err != nil || state == nil || !state.UpdateEnvFromMetadata || !changing && !inplace.UnderWay(pod) {
 		return r
 	}
-	if state, err := inplace.StateOf(pod); err == nil && state != nil && state.UpdateEnvFromMetadata {
+	if waits := (inplace.UpdateWait{Container: container.Name, Code: inplace.NotRestarted}); changing ||
+		slices.Contains(inplace.Completed(pod).Waits, waits) {
 		r.Env += "of before" // no text of MetadataRead ends with that
 	}
 	return r

@@ -102,6 +102,12 @@ func RestartKeys(keys ...string) SpecOption {
 	return func(s *rollout.Spec) { s.Strategy.InPlace.RestartKeys = slices.Clone(keys) }
 }
 
+// ServeOn names containers and sidecars without which a pod serves on: where only these restart, it is not made not ready for its
+// update in place (I4). Without it every restart makes it so.
+func ServeOn(containers ...string) SpecOption {
+	return func(s *rollout.Spec) { s.Strategy.InPlace.ServeOn = slices.Clone(containers) }
+}
+
 // PreDeleteHook sets the hook that pods wait for before they are deleted (L2). Whether pods carry its handlers is for the
 // template to say: see [PodTemplateLabel]. Without it nobody is waited for. The spec gets a copy of the hook.
 func PreDeleteHook(hook lifecycle.Hook) SpecOption {

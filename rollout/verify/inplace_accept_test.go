@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,12 +113,29 @@ func TestVerifyAcceptsInPlace(t *testing.T) {
 		{name: "asked anew", why: "L3: the handlers are put back, label and finalizer", scene: handFleet(handPods("unready", "a-old"), inPlaceBy(inplace.IfPossible),
 			inPlaceHook, func(s *handmade) { s.spec.Lifecycle.InPlaceUpdate.Finalizers = []string{"x.io/drain"} }, inStateOf(lifecycle.Updated, "a-old"))},
 		{name: "a resize that restarts", why: "I4: unready first", scene: begun(resizing(inplace.Options{Resize: true}), restarting)},
+		{name: "an image without which the pod serves on", why: "I4: it stays ready, and no grace period runs", scene: begun(graceful, serveOn("main"))},
+		{name: "its next batch", why: "I4: as the pod's record has it, whatever the spec says by now", scene: begun(between, servingOn("second"))},
 		{name: "a merge patch", why: "it can say the same of labels", scene: func() *handmade {
 			s := handFleet(handPods("unready", "a-new"), inStateOf(lifecycle.PreparingDelete, "a-new"))()
 			s.patchTo("a-new", "").Type = types.MergePatchType
 			return s
 		}},
 	})
+}
+
+func serveOn(containers ...string) change {
+	return func(s *handmade) { s.spec.Strategy.InPlace.ServeOn = containers }
+}
+
+// servingOn is for between: the pod was not made unready, because it serves on without the container.
+func servingOn(container string) change {
+	return onPods(func(p *corev1.Pod) {
+		for i := range p.Status.Conditions {
+			p.Status.Conditions[i].Status = corev1.ConditionTrue
+		}
+		p.Annotations[inplace.StateKey] = strings.TrimSuffix(p.Annotations[inplace.StateKey], "}") +
+			fmt.Sprintf(`,"daemonplanServeOn":[%q]}`, container)
+	}, "b-old")
 }
 
 func graceful(s *handmade) { s.spec.Strategy.InPlace.GracePeriodSeconds = 30 }

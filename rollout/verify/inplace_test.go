@@ -255,6 +255,15 @@ func TestVerifyInPlace(t *testing.T) {
 			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",
 		},
 		{
+			name: "not made unready for another container", why: "I4: it serves on without others only", scene: begun(serveOn("exporter")),
+			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",
+		},
+		{
+			name: "a next batch that the pod's record does not let it serve through", why: "I4: what the spec says by now is for what begins",
+			scene: begun(between, serveOn("second"), servingOn("other")),
+			plant: func(s *handmade) { s.unpatch("status") }, want: 9, mention: "I4: patch of pod b-old restarts a container before the pod is made unready",
+		},
+		{
 			name: "made unready too late", why: "I4: first", scene: begun(),
 			plant: func(s *handmade) { p := s.plan.Patches; p[0], p[1] = p[1], p[0] }, want: 9, mention: "before the pod is made unready",
 		},

@@ -132,7 +132,7 @@ func (v *verifier) date(p *pod) {
 func unfinished(pod *corev1.Pod) bool {
 	switch lifecycle.StateOf(pod) {
 	case "", lifecycle.Normal, lifecycle.PreparingDelete:
-		return inplace.Unfinished(pod) || inplace.Resizing(pod) || lifecycle.Unfinished(pod)
+		return inplace.Unfinished(pod) || inplace.UnderWay(pod) || lifecycle.Unfinished(pod)
 	default:
 		return true
 	}

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -155,11 +157,19 @@ func (v *verifier) checkStep(pod *pod, step *step, i int) {
 	v.checkUnreadyFirst(pod, step, change)
 }
 
-// checkUnreadyFirst is I4: what restarts a container needs a pod that is not ready.
+// checkUnreadyFirst is I4: what restarts a container needs a pod that is not ready, unless the pod serves on without it. Later
+// batches go by what the spec said when the update was begun, as the pod tells it.
 func (v *verifier) checkUnreadyFirst(pod *pod, step *step, change *change) {
-	restarts := len(change.images) > 0
+	serveOn := v.spec.Strategy.InPlace.ServeOn
+	if state, err := inplace.StateOf(step.before); !pod.begun && err == nil && state != nil {
+		serveOn = state.ServeOn
+	}
+	restarts := false
+	for _, name := range change.images {
+		restarts = restarts || !slices.Contains(serveOn, name)
+	}
 	for _, name := range change.resources {
-		restarts = restarts || restartsOnResize(step.before, step.after, name)
+		restarts = restarts || !slices.Contains(serveOn, name) && restartsOnResize(step.before, step.after, name)
 	}
 	if !restarts || !gated(pod.object, lifecycle.InPlaceUpdateReady) {
 		return

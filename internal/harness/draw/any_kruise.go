@@ -77,6 +77,7 @@ func drawInPlace(t *rapid.T, spec *rollout.Spec) {
 		EnvFromMetadata:    pick(t, "env from metadata", true, false),
 		CgroupV1:           pick(t, "cgroup v1", false, false, true),
 		GracePeriodSeconds: pick[int32](t, "grace period", 0, 0, grace, 1),
+		ServeOn:            pick(t, "serve on", nil, nil, nil, []string{spec.Template.Spec.Containers[0].Name}),
 	}
 }
 

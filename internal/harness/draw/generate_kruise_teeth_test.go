@@ -54,6 +54,7 @@ func noteStrategy(note func(string, bool), strategy rollout.Strategy) {
 	note("resize", strategy.InPlace.Resize)
 	note("env from metadata", strategy.InPlace.EnvFromMetadata)
 	note("cgroup v1", strategy.InPlace.CgroupV1)
+	note("serve on", len(strategy.InPlace.ServeOn) > 0)
 	note("grace period", strategy.InPlace.GracePeriodSeconds > 0)
 }
 

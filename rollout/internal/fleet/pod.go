@@ -167,7 +167,7 @@ func (read *reader) pod(p *Pod, object *corev1.Pod) {
 			p.Traits |= Unreadable
 		}
 	}
-	if p.Traits.HasAny(Ready) && (p.Traits.HasAny(InTransition) || inplace.Resizing(object)) && isIncomplete(object) {
+	if p.Traits.HasAny(Ready) && (p.Traits.HasAny(InTransition) || inplace.UnderWay(object)) && isIncomplete(object) {
 		p.Traits |= OutOfService
 	}
 	value, hasHash := object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]

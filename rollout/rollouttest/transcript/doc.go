@@ -61,7 +61,7 @@
 // spec changes what is in force, and nothing else of it: image, maxUnavailable, maxSurge, burst, minReadySeconds, historyLimit,
 // type, paused, frozen, nodeSelector (key=value or none), tolerate (everything or key:Effect), partition, selector,
 // partitionedScaling, holdRevision, method, resize, sidecars, addedTolerations, cgroupV1, envFromMetadata, restartKeys,
-// gracePeriod, parallelism, minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout,
+// serveOn, gracePeriod, parallelism, minUpdatedReadyPods; canary (a number or none), duration, noRestarts, canaryTimeout,
 // maxRestartsDuration, maxSlowStart, validation, canarySelector, spread, slowStart (interval,increase,maxParallel or none),
 // maxUnschedulable; maxExempt, provenAfter and touch of the policy for outages, domains (a list of key:max:atOnce, such as
 // rack:2,zone::1, or none), stages (a list such as ring-0:selector=ring=0:soak=1h,zones:key=zone:tolerance=1:approval, or none),

@@ -74,6 +74,7 @@ func specArguments() []specArgument {
 		{"addedTolerations", choice(kit.AddedTolerations)},
 		{"cgroupV1", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.CgroupV1 })},
 		{"restartKeys", sure(func(keys string) kit.SpecOption { return kit.RestartKeys(strings.Split(keys, ",")...) })},
+		{"serveOn", sure(func(names string) kit.SpecOption { return kit.ServeOn(strings.Split(names, ",")...) })},
 		{"envFromMetadata", truth(func(s *rollout.Spec) *bool { return &s.Strategy.InPlace.EnvFromMetadata })},
 		{"gracePeriod", number(kit.GracePeriod)},
 		{"parallelism", sure(kit.PreDownload)},

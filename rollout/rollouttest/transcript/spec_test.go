@@ -76,6 +76,7 @@ func specTests() []specTest {
 		{"addedTolerations=false", "a choice, which is true without", func(s *rollout.Spec) any { return *s.Strategy.InPlace.Tolerations }, false},
 		{"envFromMetadata=true", "a truth", func(s *rollout.Spec) any { return s.Strategy.InPlace.EnvFromMetadata }, true},
 		{"restartKeys=checksum/,stamp", "several keys", func(s *rollout.Spec) any { return s.Strategy.InPlace.RestartKeys }, []string{"checksum/", "stamp"}},
+		{"serveOn=exporter,proxy", "several names", func(s *rollout.Spec) any { return s.Strategy.InPlace.ServeOn }, []string{"exporter", "proxy"}},
 		{"gracePeriod=10", "seconds", func(s *rollout.Spec) any { return s.Strategy.InPlace.GracePeriodSeconds }, int32(10)},
 		{"parallelism=2", "it turns pre-download on", func(s *rollout.Spec) any { return s.PreDownload.Parallelism }, quantity("2")},
 		{"parallelism=2 minUpdatedReadyPods=3", "beside it", func(s *rollout.Spec) any { return s.PreDownload.MinUpdatedReadyPods }, quantity("3")},

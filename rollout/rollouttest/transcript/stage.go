@@ -188,7 +188,7 @@ func (s *stage) specCalled(name string) (rollout.Spec, error) {
 // and for what Advanced DaemonSet has: [partition=10%] [selector=key=value|none] [partitionedScaling=true]
 // [holdRevision=true] [method=InPlaceOnly] [resize=true] [sidecars=false]
 // [addedTolerations=false] [cgroupV1=true] [envFromMetadata=true] [restartKeys=checksum/,k]
-// [gracePeriod=10] [parallelism=2] [minUpdatedReadyPods=1]
+// [serveOn=exporter] [gracePeriod=10] [parallelism=2] [minUpdatedReadyPods=1]
 //
 // and for what ExtendedDaemonSet has: [canary=2|none] [duration=5m] [noRestarts=5m] [validation=manual] [canaryTimeout=1h]
 // [maxRestartsDuration=5m] [maxSlowStart=5m] [canarySelector=key:value] [spread=zone] [slowStart=1m,1,250|none]

@@ -60,6 +60,11 @@ type InPlace struct {
 	//
 	// +kubebuilder:validation:MaxItems=64
 	RestartKeys []string `json:"restartKeys,omitempty"`
+	// ServeOn are the containers and sidecars without which the pod serves on, such as an exporter beside an agent: where only
+	// these restart, the pod is not made not ready for its update.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	ServeOn []string `json:"serveOn,omitempty"`
 	// Resize allows cpu and memory to change and to be added: of containers and sidecars, and of other init containers and the
 	// pod as a whole on nodes that declare it.
 	Resize bool `json:"resize,omitempty"`

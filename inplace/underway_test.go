@@ -10,7 +10,7 @@ import (
 	"github.com/daemonplan/daemonplan/inplace"
 )
 
-func TestResizing(t *testing.T) {
+func TestUnderWay(t *testing.T) {
 	cpu := func(n string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
 	}
@@ -49,33 +49,33 @@ func TestResizing(t *testing.T) {
 		}
 		seen[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
-			if got := inplace.Resizing(tt.pod); got != tt.want {
+			if got := inplace.UnderWay(tt.pod); got != tt.want {
 				t.Errorf("got %t, want %t: %s", got, tt.want, tt.why)
 			}
 		})
 	}
 }
 
-// Where Resizing says no, a pod that is ready has no resize to wait for.
-func TestResizingIsAQuickCompleted(t *testing.T) {
+// Where UnderWay says no, a pod that is ready has no resize to wait for.
+func TestUnderWayIsAQuickCompleted(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent"}}}}
 	pod.Annotations = map[string]string{inplace.StateKey: `{"revision":"v2","updateResources":true,"lastContainerStatuses":{}}`}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent"}}
-	if inplace.Resizing(pod) || !inplace.Completed(pod).Done {
+	if inplace.UnderWay(pod) || !inplace.Completed(pod).Done {
 		t.Error("a container without resources has nothing to wait for")
 	}
 }
 
-func ExampleResizing() {
+func ExampleUnderWay() {
 	request := func(cpu string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Resources: request("2")}}}}
 	pod.Annotations = map[string]string{inplace.StateKey: `{"revision":"v2","updateResources":true}`}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", Resources: new(request("1"))}}
-	fmt.Println(inplace.Resizing(pod))
+	fmt.Println(inplace.UnderWay(pod))
 	pod.Status.ContainerStatuses[0].Resources = new(request("2"))
-	fmt.Println(inplace.Resizing(pod))
+	fmt.Println(inplace.UnderWay(pod))
 	// Output:
 	// true
 	// false
