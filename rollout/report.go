@@ -190,7 +190,8 @@ func (r *run) countLifecycle() []status.LifecycleCount {
 	for _, kind := range outage.LifecycleConditions() {
 		count := status.LifecycleCount{Condition: kind}
 		for i := range r.nodes {
-			if r.outcome(int32(i)) == placement.Leave || r.decision(int32(i)).State == StateUpdated {
+			state := r.decision(int32(i)).State
+			if r.outcome(int32(i)) == placement.Leave || state == StateUpdated || state == StateIneligible {
 				continue
 			}
 			for k := range r.nodes[i].Object.Status.Conditions {

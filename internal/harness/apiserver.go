@@ -41,7 +41,13 @@ func (c *Cluster) patch(patch *rollout.Patch) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("patch of pod %s: %w", patch.Pod, err)
 	}
-	if !apiequality.Semantic.DeepEqual(patched.Spec, p.Spec) || !kubelet.SameEnvironment(patched, p.Pod) {
+	changesSpec := !apiequality.Semantic.DeepEqual(patched.Spec, p.Spec)
+	if changesSpec && slices.Contains(c.behavior.Refusing, p.Spec.NodeName) {
+		c.refuse(patch.Node, patch.Pod, patch.UID)
+		c.refused = append(c.refused, rollout.RefusedPatch{UID: patch.UID, Revision: patch.Revision, Message: "denied by a webhook"})
+		return false, nil
+	}
+	if changesSpec || !kubelet.SameEnvironment(patched, p.Pod) {
 		p.changed = c.now
 	}
 	kind := PodPatched

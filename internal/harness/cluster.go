@@ -38,6 +38,7 @@ type Cluster struct {
 	created  int // serial number of the last pod created
 	version  int // resource version of the pod that was written last
 	requests []request
+	refused  []rollout.RefusedPatch
 	views    []view
 	events   []Event
 }
@@ -137,7 +138,7 @@ func (c *Cluster) nextVersion() string {
 }
 
 // LoseMemory forgets the memory of the last plan, as a controller does that keeps it in its process and restarts.
-func (c *Cluster) LoseMemory() { c.memory = rollout.Memory{} }
+func (c *Cluster) LoseMemory() { c.memory, c.refused = rollout.Memory{}, nil }
 
 // Snapshot is what a controller sees: nodes and pulls of images as they are, pods and revisions as a watch with the
 // behavior's Lag shows them, and in flight what was requested and is not shown yet. The slices are the caller's.
@@ -160,6 +161,7 @@ func (c *Cluster) Snapshot() rollout.Snapshot {
 	for _, r := range c.requests[v.requests:] {
 		r.add(&snapshot.InFlight)
 	}
+	snapshot.InFlight.Refused = slices.Clone(c.refused)
 	return snapshot
 }
 

@@ -27,6 +27,7 @@ func AnyBehavior() *rapid.Generator[harness.Behavior] {
 			Pull:        pick(t, "pull", 0, time.Second, time.Hour, -1),
 			FailedPulls: pick(t, "failed pulls", 0, 0, 1, 2, -1),
 		}
+		b.Refusing = pick(t, "refusing", nil, nil, nil, nil, []string{"b"}, []string{"a", "b", "c", "d"})
 		if pick(t, "same ID", false, false, true) {
 			b.SameID = []string{updateImage, "agent:v4"}
 		}
