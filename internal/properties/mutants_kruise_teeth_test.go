@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -180,6 +181,24 @@ var goesOnRegardless = swappedIn(func(to *rollout.Plan, from rollout.Plan) {
 }, rollouttest.MaxUnavailable("100%"))
 
 var hookMutants = []mutant{
+	{
+		"takes what is under way for done", "a pod that is ready is taken for updated, whatever its kubelet has to restart", servedOn,
+		func(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
+			return func(s rollout.Snapshot) (rollout.Plan, error) {
+				s.Pods = slices.Clone(s.Pods)
+				for i, p := range s.Pods {
+					p = p.DeepCopy()
+					delete(p.Annotations, inplace.StateKey)
+					s.Pods[i] = p
+				}
+				return plan(s)
+			}
+		},
+	},
+	{
+		"makes pods not ready for nothing", "serveOn is not looked at", servedOn,
+		asIf(func(s *rollout.Spec) { s.Strategy.InPlace.ServeOn = nil }),
+	},
 	{
 		"lets all prepared pods go at once", "they are taken for what has room already", preparedInOutage, goesOnRegardless,
 	},
