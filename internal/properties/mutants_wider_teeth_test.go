@@ -163,6 +163,15 @@ func compareNames(a, b *corev1.Node) int {
 // liveMutants go wrong on the way.
 var liveMutants = []mutant{
 	{
+		"never takes a no", "what the API server refuses is sent again and again", live,
+		func(_ rollout.Spec, plan harness.PlanFunc) harness.PlanFunc {
+			return func(s rollout.Snapshot) (rollout.Plan, error) {
+				s.InFlight.Refused = nil
+				return plan(s)
+			}
+		},
+	},
+	{
 		"never updates the last node", "off by one in the budget", live,
 		spoiling(func(_ rollout.Spec, _ rollout.Snapshot, p *rollout.Plan) {
 			p.Deletes = slices.DeleteFunc(slices.Clone(p.Deletes), func(d rollout.Delete) bool {
