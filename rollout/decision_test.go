@@ -41,7 +41,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			[]string{"create", "renumber", "annotate", "delete"}},
 		{"Reason", "the names of the constants", func(v uint8) string { return rollout.Reason(v).String() }, []string{
 			"None", "Ineligible", "Kept", "UpToDate", "Stable", "Missing", "BesideTerminating", "Leaving", "Failed", "Succeeded", "Surplus",
-			"Superseded", "NotReadyBesideNew", "NodeGone", "DuplicateRevision", "CanaryLabel", "Released", "NewPod", "InPlaceUnfinished",
+			"Superseded", "NotReadyBesideNew", "UnschedulableBesideReady", "NodeGone", "DuplicateRevision", "CanaryLabel", "Released", "NewPod", "InPlaceUnfinished",
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "SlowStart", "Serving", "Held",
 			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "Prepared", "GracePeriod", "InPlaceUnreadable", "Updating",
@@ -199,6 +199,8 @@ func TestExplain(t *testing.T) {
 			`a: updated; delete pod a1: another pod of the node was chosen to stay`},
 		{scene{name: "Superseded", why: "M3", fleet: []spot{on("a", newPod(), oldPod())}},
 			`a: surging; delete pod a1: the pod of the update revision is available`},
+		{scene{name: "UnschedulableBesideReady", why: "M3", fleet: []spot{on("a", oldPod(), newPod(kit.Unscheduled("a", ago(time.Minute))))}},
+			"a: surging; delete pod a1: the scheduler finds no place for it beside the outdated pod, which is ready; it comes back when that is updated"},
 		{scene{name: "NotReadyBesideNew", why: "M3", fleet: []spot{on("a", newPod(kit.Unready()), oldPod(kit.Unready()))}},
 			`a: surging; delete pod a1: the outdated pod is not ready, and one of the update revision is there; counts against maxUnavailable`},
 		{scene{name: "NodeGone", why: "M5: one line per pod", fleet: []spot{gone("a", pinned(newPod()), newPod())}},

@@ -3,8 +3,10 @@ package rollout
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,14 +35,19 @@ func New(spec Spec) (*Planner, error) {
 }
 
 // Warnings returns what is wrong with the spec although the API server takes it, with paths such as spec.template.spec.affinity:
-// a bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4), and a name of
-// [inplace.Options].ServeOn that the template lacks. Nil: nothing is, as for a nil Planner.
+// a bound of a Gt or Lt in the required node affinity that is no integer, so that its term matches no node (P4), a name of
+// [inplace.Options].ServeOn that the template lacks, and a maxSurge beside which no second pod of the template can be bound to a
+// node ([placement.Excludes]), so that no update would end. Nil: nothing is, as for a nil Planner.
 func (p *Planner) Warnings() field.ErrorList {
 	if p == nil {
 		return nil
 	}
 	path := field.NewPath("spec")
 	warnings := placement.Warnings(&p.spec.Template, path.Child("template"))
+	for _, excluded := range p.Exclusions(&p.spec.Template, nil) {
+		warnings = append(warnings, field.Invalid(path.Child("strategy", "maxSurge"), p.spec.Strategy.MaxSurge.String(),
+			"no pod can be bound beside one of the same template: "+excluded.String()+" ("+excluded.Path+")"))
+	}
 	path = path.Child("strategy", "inPlace", "serveOn")
 	for i, name := range p.spec.Strategy.InPlace.ServeOn {
 		named := func(c corev1.Container) bool { return c.Name == name }
@@ -50,6 +57,29 @@ func (p *Planner) Warnings() field.ErrorList {
 		}
 	}
 	return warnings
+}
+
+// Exclusions returns what keeps the scheduler from binding a new pod of the spec beside one that another revision's template has
+// made, with the claims that are known ([placement.Excludes]). With maxSurge the update of such a node does not end (B4). Nil:
+// nothing does, as far as it is known; without maxSurge, because then nothing is created beside such a pod; for a nil template,
+// and for a nil Planner.
+func (p *Planner) Exclusions(running *corev1.PodTemplateSpec, claims []*corev1.PersistentVolumeClaim) []placement.Exclusion {
+	if p == nil || running == nil || !p.surges() {
+		return nil
+	}
+	return placement.Excludes(atRevision(running, "running"), atRevision(&p.spec.Template, "new"), p.spec.Namespace, nil, claims)
+}
+
+// atRevision returns a template that also has the label of a revision, as the pods that are made of it. It shares memory with the
+// given one.
+func atRevision(template *corev1.PodTemplateSpec, hash string) *corev1.PodTemplateSpec {
+	labelled := *template
+	labelled.Labels = maps.Clone(template.Labels)
+	if labelled.Labels == nil {
+		labelled.Labels = make(map[string]string)
+	}
+	labelled.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
+	return &labelled
 }
 
 // Plan decides what to do next. If the snapshot breaks its contract, the error is a *SnapshotError and the Plan is zero. An

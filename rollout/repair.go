@@ -168,6 +168,9 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 
 // supersede deletes the outdated one of a node's two pods, if it is not ready or the new one serves (M3). On a keep node it waits
 // for a new pod that is bound: one that is not cannot be bound now, so that the outdated pod is all that the node has (M4).
+//
+// Without maxSurge a new pod for which the scheduler finds no place goes instead, if the outdated one is Ready: that may be what is
+// in its place, and then neither would ever go. Such a new pod is left where maxSurge was until now.
 func (r *run) supersede(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod == none || n.outdatedPod == none {
@@ -181,6 +184,8 @@ func (r *run) supersede(i int32) {
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonSuperseded)
 	case !r.pods[n.outdatedPod].traits.hasAny(ready):
 		r.delete(i, n.outdatedPod, VerbDelete, ReasonNotReadyBesideNew)
+	case !r.surges() && isUnschedulable(r.pods[n.goalPod].Object):
+		r.delete(i, n.goalPod, VerbDelete, ReasonUnschedulableBesideReady)
 	}
 }
 

@@ -525,6 +525,23 @@ func surplusScenes() []scene {
 			want:  []string{"a: surging>update delete NotReadyBesideNew a0 U"},
 		},
 		{
+			name: "old ready beside new without a place", why: "M3: it may be in its place, and is updated in its turn",
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unscheduled("a", ago(time.Minute))))},
+			acts:  "delete a1 UnschedulableBesideReady",
+			want:  []string{"a: surging>update delete UnschedulableBesideReady a1"},
+		},
+		{
+			name: "old ready beside new without a place, surge", why: "B4: the old one goes when the new one serves",
+			spec:  []kit.SpecOption{kit.MaxSurge("1")},
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unscheduled("a", ago(time.Minute))))},
+			want:  []string{"a: surging>update wait NotReady a1 S"},
+		},
+		{
+			name: "old ready beside new without a place, keep", why: "M4: there it cannot be bound now",
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unscheduled("a", ago(time.Minute)))).keep()},
+			want:  []string{"a: kept>none none Kept"},
+		},
+		{
 			name: "old not ready beside new not bound, keep", why: "M4: there it cannot be bound now: the old one is all the node has",
 			fleet: []spot{on("a", oldPod(kit.Unready()), pinned(newPod(kit.Pending()))).keep()},
 			want:  []string{"a: kept>none none Kept"},

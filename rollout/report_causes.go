@@ -170,6 +170,9 @@ func (r *run) blocksAll() Blocker {
 func (r *run) helpsFor(i int32, c *NodeCause) []string {
 	n, d := &r.nodes[i], r.decision(i)
 	helps := causeHelps(c)
+	if excluded := r.exclusions(n); len(excluded) > 0 {
+		helps = []string{"set maxUnavailable in the place of maxSurge: no second pod can be bound there, because " + excluded[0].String()}
+	}
 	if n.closed != LimitNone && n.closed != LimitFailures { // nothing that this rollout may do mends it before its turn comes
 		helps = append(helps, "delete the pod if that mends it",
 			"raise outages.maxExempt to leave "+nodePlace+" out until its turn comes",
@@ -181,6 +184,14 @@ func (r *run) helpsFor(i int32, c *NodeCause) []string {
 		helps = append(helps, "raise failures.maxFailed or failures.quarantine")
 	}
 	return helps
+}
+
+// exclusions returns what keeps the node's new pod from being bound beside the outdated one.
+func (r *run) exclusions(n *node) []placement.Exclusion {
+	if n.goalPod == none || n.outdatedPod == none || r.pods[n.goalPod].Object.Spec.NodeName != "" {
+		return nil
+	}
+	return r.Exclusions(r.templateOf(r.hashes[r.pods[n.outdatedPod].hash].value), nil)
 }
 
 // causeHelps returns what mends a cause.

@@ -158,7 +158,16 @@ func (m *edsModel) choose(v *edsView, rest []*corev1.Pod) {
 	if best[0] != nil && best[1] != nil && !cannotStart && (edsReady(best[0]) || !edsReady(best[1])) {
 		v.goes, best[1] = append(v.goes, best[1]), nil
 	}
+	if best[0] != nil && best[1] != nil && v.outcome == placement.Run && edsUnschedulable(best[0]) {
+		v.goes = append(v.goes, best[0]) // it may find no place beside the other one, which is updated when it is gone
+	}
 	v.kept = edsExcept(best[:], nil)
+}
+
+// edsUnschedulable reports whether the scheduler has found no place for the pod.
+func edsUnschedulable(p *corev1.Pod) bool {
+	c := condition(p, corev1.PodScheduled)
+	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
 func edsOnly(pods []*corev1.Pod, p *corev1.Pod) []*corev1.Pod {

@@ -147,7 +147,7 @@ func (c *Cluster) duePod(p *simulated) happening {
 		return c.dueReadiness(p)
 	case !fits(p.Pod, c.nodes[node]):
 		return happening{}
-	case slices.Contains(c.behavior.Full, node):
+	case slices.Contains(c.behavior.Full, node), c.excluded(p) != "":
 		return dueUnscheduled(p, c.now)
 	}
 	return happening{kind: PodBound, at: c.now}
@@ -184,6 +184,20 @@ func (c *Cluster) dueReadiness(p *simulated) happening {
 		return happening{kind: PodReady, at: c.now}
 	}
 	return happening{kind: PodReady, at: start}
+}
+
+// excluded returns what the scheduler says of a pod that another one keeps off their node; "": nothing.
+func (c *Cluster) excluded(p *simulated) string {
+	target, _ := placement.TargetNode(p.Pod)
+	for _, other := range c.pods {
+		if other == p || other.Spec.NodeName != target {
+			continue
+		}
+		if why := kubelet.Excluded(p.Pod, other.Pod, c.nodes[target]); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // fits is what the scheduler asks: the pod's own selector, affinity and tolerations against the node.
@@ -230,7 +244,7 @@ func (c *Cluster) happen(h happening) {
 				kubelet.SetWaiting(changed, kubelet.ContainerCreating)
 			}
 		case PodUnscheduled:
-			kubelet.Unschedulable(changed, c.now)
+			kubelet.Unschedulable(changed, c.excluded(p), c.now)
 		case ContainersCreated:
 			kubelet.CreateContainers(changed, p.running, c.behavior.SameID, c.now)
 		case PodFailed:

@@ -80,10 +80,10 @@ func TestTransitions(t *testing.T) {
 		{"bind", "nothing is reported of containers", fresh(), func(p *corev1.Pod) { kubelet.Bind(p, "a", noon()) },
 			"Pending, PodScheduled=True 12:00:00"},
 		{"bind after all", "the reason is gone", fresh(), func(p *corev1.Pod) {
-			kubelet.Unschedulable(p, noon())
+			kubelet.Unschedulable(p, "", noon())
 			kubelet.Bind(p, "a", noon().Add(time.Second))
 		}, "Pending, PodScheduled=True 12:00:01"},
-		{"unschedulable", "the reason says so", fresh(), func(p *corev1.Pod) { kubelet.Unschedulable(p, noon()) },
+		{"unschedulable", "the reason says so", fresh(), func(p *corev1.Pod) { kubelet.Unschedulable(p, "", noon()) },
 			"Pending, PodScheduled=False 12:00:00 Unschedulable"},
 		{"creating", "all wait", fresh(), func(p *corev1.Pod) { kubelet.SetWaiting(p, kubelet.ContainerCreating) },
 			"Pending, main agent:v1 ready=false restarts=0 started=false waits ContainerCreating, " +

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
 )
 
 // Bind gives the pod its node, as the scheduler does.
@@ -18,9 +19,25 @@ func Bind(pod *corev1.Pod, node string, now time.Time) {
 // Notice sets the pod's StartTime, as a kubelet does when it first sees a pod that is bound to its node: at once if it is up.
 func Notice(pod *corev1.Pod, now time.Time) { pod.Status.StartTime = new(metav1.NewTime(now)) }
 
-// Unschedulable sets the condition of a pod for which the scheduler has found no room on its node.
-func Unschedulable(pod *corev1.Pod, now time.Time) {
-	SetCondition(pod, corev1.PodScheduled, corev1.ConditionFalse, now).Reason = corev1.PodReasonUnschedulable
+// Unschedulable sets the condition of a pod for which the scheduler has found no room on its node, with what it says of that.
+func Unschedulable(pod *corev1.Pod, message string, now time.Time) {
+	condition := SetCondition(pod, corev1.PodScheduled, corev1.ConditionFalse, now)
+	condition.Reason, condition.Message = corev1.PodReasonUnschedulable, message
+}
+
+// Excluded returns what the scheduler says of a pod that another one of its set keeps off their node; "": it may be bound beside it.
+func Excluded(pod, other *corev1.Pod, node *corev1.Node) string {
+	if other.Spec.NodeName == "" || lifecycle.Terminal(other) {
+		return ""
+	}
+	template := func(p *corev1.Pod) *corev1.PodTemplateSpec {
+		return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec}
+	}
+	exclusions := placement.Excludes(template(other), template(pod), pod.Namespace, node, nil)
+	if len(exclusions) == 0 {
+		return ""
+	}
+	return "a pod of the set is there: " + exclusions[0].String()
 }
 
 // Settled reports whether a kubelet has nothing more to report about a pod that has started: the pod is Running and Ready, and

@@ -68,6 +68,6 @@ func firstStatus(p *corev1.Pod) *corev1.ContainerStatus {
 func Unscheduled(node string, since time.Time) PodOption {
 	return func(p *corev1.Pod) {
 		PinnedTo(node)(p)
-		kubelet.Unschedulable(p, since)
+		kubelet.Unschedulable(p, "", since)
 	}
 }

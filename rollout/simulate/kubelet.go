@@ -195,7 +195,7 @@ func (p *pod) fire(s *Simulation) {
 	switch p.next {
 	case actBind:
 		if !s.fits(p) { // another pod was bound at this instant
-			kubelet.Unschedulable(object, s.stamp())
+			kubelet.Unschedulable(object, s.excluded(p), s.stamp())
 			break
 		}
 		kubelet.Bind(object, p.node.name, now)
@@ -206,7 +206,7 @@ func (p *pod) fire(s *Simulation) {
 		p.attempt++
 		s.fetch(p, object)
 	case actUnschedulable:
-		kubelet.Unschedulable(object, now)
+		kubelet.Unschedulable(object, s.excluded(p), now)
 	case actStart:
 		s.startUp(p, object)
 	case actReady:

@@ -322,7 +322,21 @@ func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration 
 	return s.random.durationOf(d, purpose, p.object.Name+"/"+strconv.Itoa(p.attempt))
 }
 
-// fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, and room.
+// excluded returns what the scheduler says of a pod that another one of the set keeps off their node; "": nothing.
+func (s *Simulation) excluded(p *pod) string {
+	for _, other := range p.node.pods {
+		if other == p {
+			continue
+		}
+		if why := kubelet.Excluded(p.object, other.object, p.node.object); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, room, and what other pods of the
+// set leave it.
 func (s *Simulation) fits(p *pod) bool {
 	matcher := p.matcher
 	if matcher == nil {
@@ -332,7 +346,7 @@ func (s *Simulation) fits(p *pod) bool {
 		}
 	}
 	if matcher.Evaluate(p.node.object).Outcome != placement.Run ||
-		placement.Undeclared(placement.Features(&p.object.Spec), p.node.object) != "" {
+		placement.Undeclared(placement.Features(&p.object.Spec), p.node.object) != "" || s.excluded(p) != "" {
 		return false
 	}
 	if p.node.pool == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/inplace"
@@ -79,6 +80,8 @@ func (v *verifier) checkDelete(pod *pod) {
 		v.checkBackoff(pod)
 	case v.surplus(pod):
 		// M3.
+	case pod.current && v.withdrawn(pod):
+		// M3: it may find no place beside the outdated one.
 	case pod.current:
 		v.report(4, pod.name, "delete of pod %s, the best of revision %s, where the node is to end; right is to leave it alone "+
 			"(M3)", pod.object.Name, v.goalHash(pod.node))
@@ -131,6 +134,14 @@ func (v *verifier) surplus(pod *pod) bool {
 		best = pod.node.bestCurrent
 	}
 	return best != nil && betterOf(best, pod) < 0
+}
+
+// withdrawn reports whether the scheduler finds no place for a new pod, without maxSurge, that an outdated Ready pod may be in (M3).
+func (v *verifier) withdrawn(pod *pod) bool {
+	old := pod.node.bestOutdated
+	refused := conditionOf(pod.object, corev1.PodScheduled)
+	return !v.surges() && pod.node.outcome == placement.Run && old != nil && old.ready && !old.marked &&
+		refused != nil && refused.Status == corev1.ConditionFalse && refused.Reason == corev1.PodReasonUnschedulable
 }
 
 // superseded reports whether an outdated pod has done its duty: the new one is available, or it is there and

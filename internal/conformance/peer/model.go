@@ -232,10 +232,18 @@ func (m *Model) surplus(n *Node, running []*corev1.Pod) (surplus []*corev1.Pod) 
 	case current == nil || other == nil:
 	case m.on(KeepReplacesNothing) && n.Outcome == placement.Keep && current.Spec.NodeName == "":
 		// It cannot start here, so it follows nobody.
+	case m.on(BestPodStays) && !m.Surge && n.Outcome == placement.Run && unschedulable(current) && m.Ready(other):
+		surplus = append(surplus, current) // it may find no place beside the other one
 	case m.Available(current) && (!OnItsWayOut(current) || !m.on(LeavingIsGone)) || !m.Ready(other):
 		surplus = append(surplus, other)
 	}
 	return surplus
+}
+
+// unschedulable reports whether the scheduler has found no place for the pod.
+func unschedulable(p *corev1.Pod) bool {
+	c := condition(p, corev1.PodScheduled)
+	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
 // ofUpdate reports whether the pod counts as one of the update revision.

@@ -275,7 +275,7 @@ func (f *fleet) drawTrial(t *rapid.T) kit.PodOption {
 func (f *fleet) unscheduled(since time.Time) kit.PodOption {
 	return func(p *corev1.Pod) {
 		if p.Spec.NodeName == "" {
-			kubelet.Unschedulable(p, since)
+			kubelet.Unschedulable(p, "", since)
 		}
 	}
 }

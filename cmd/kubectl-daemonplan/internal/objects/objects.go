@@ -26,6 +26,7 @@ type Input struct {
 	Nodes     []*corev1.Node
 	Pods      []*corev1.Pod
 	Revisions []*appsv1.ControllerRevision
+	Claims    []*corev1.PersistentVolumeClaim
 	Sets      []*Set
 	// Settings are the ExtendedDaemonsetSettings.
 	Settings []manifest.Setting
@@ -112,6 +113,8 @@ func (in *Input) addObject(object manifest.Object, origin string) error {
 		return take(in, object, origin, &in.Nodes)
 	case object.Kind == "Pod" && object.APIVersion == "v1":
 		return take(in, object, origin, &in.Pods)
+	case object.Kind == "PersistentVolumeClaim" && object.APIVersion == "v1":
+		return take(in, object, origin, &in.Claims)
 	case object.Kind == "ControllerRevision" && groupOf(object) == GroupApps:
 		return in.addRevision(object, origin)
 	case outdated(object) != nil:

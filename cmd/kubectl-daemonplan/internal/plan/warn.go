@@ -9,12 +9,16 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // warnings list what in the input makes a plan look harmless, or like a first installation, although it is neither: pods that
@@ -24,6 +28,7 @@ func (r *Result) warnings() []string {
 	for _, warning := range placement.Warnings(&r.Set.Spec.Template, field.NewPath("spec", "template")) {
 		lines = append(lines, fmt.Sprintf("The API server takes it, but the term matches no node: %v.", warning))
 	}
+	lines = append(lines, r.excluded()...)
 	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}
@@ -48,6 +53,33 @@ func (r *Result) warnings() []string {
 		return append(lines, line+"; the "+kind+" in the input has no uid.")
 	}
 	return append(lines, line+".")
+}
+
+// excluded lists the revisions whose pods keep new ones off their nodes: with maxSurge these wait for what never comes.
+func (r *Result) excluded() []string {
+	planner, err := rollout.New(r.Set.Spec)
+	if err != nil {
+		return nil // there is no plan either
+	}
+	var lines []string
+	for _, from := range r.revisions() {
+		if from.Pods == 0 {
+			continue
+		}
+		template, err := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: from.data}})
+		if err != nil {
+			continue // what cannot be read is said elsewhere
+		}
+		if excluded := planner.Exclusions(template, r.Input.Claims); len(excluded) > 0 {
+			end := "The update of its nodes does not end."
+			if from.Hash == r.Plan.Status.UpdateRevision {
+				end = "An update that leaves that as it is will not end."
+			}
+			lines = append(lines, fmt.Sprintf("With maxSurge no new pod can be bound beside one of revision %d (%s): %s (%s). %s",
+				from.Number, from.Name, excluded[0], excluded[0].Path, end))
+		}
+	}
+	return lines
 }
 
 // foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.

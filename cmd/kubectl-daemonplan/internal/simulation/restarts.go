@@ -10,6 +10,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
@@ -37,6 +38,25 @@ func (e *experiment) restartless() []string {
 			lines = append(lines, text.Printable(fmt.Sprintf(
 				"%s: no container restarts: what reads its configuration when it starts goes on with the old one (%s)",
 				c.Label, strings.Join(keys, ", "))))
+		}
+	}
+	return lines
+}
+
+// excluded says of each candidate that new pods cannot be bound beside those that run, so that its maxSurge never ends.
+func (e *experiment) excluded() []string {
+	var lines []string
+	for _, c := range e.Candidates {
+		planner, err := rollout.New(c.Set.Spec)
+		if err != nil {
+			continue // that is said where it is simulated
+		}
+		for _, running := range c.running() {
+			if found := planner.Exclusions(running, nil); len(found) > 0 {
+				lines = append(lines, text.Printable(fmt.Sprintf(
+					"%s: with maxSurge no new pod can be bound beside one that runs: %s (%s)", c.Label, found[0], found[0].Path)))
+				break
+			}
 		}
 	}
 	return lines

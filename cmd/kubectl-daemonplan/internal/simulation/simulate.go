@@ -161,7 +161,7 @@ func (p *program) warn(e *experiment) {
 	for _, note := range e.Notes {
 		fmt.Fprintln(p.Stderr, note)
 	}
-	for _, line := range slices.Concat(e.restartless(), e.ignored()) {
+	for _, line := range slices.Concat(e.restartless(), e.excluded(), e.ignored()) {
 		p.tell(e, line)
 	}
 }

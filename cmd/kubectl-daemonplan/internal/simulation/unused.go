@@ -32,10 +32,10 @@ func (p *program) warnUnused(e *experiment, outcomes []*outcome) {
 	}
 }
 
-// warnings are what the page warns of: that nothing takes any time, annotations whose change restarts nothing, fields of the
-// manifests that have no effect, and what applied to nothing.
+// warnings are what the page warns of: that nothing takes any time, annotations whose change restarts nothing, a
+// maxSurge beside which no second pod can be bound, fields of the manifests that have no effect, and what applied to nothing.
 func (e *experiment) warnings(outcomes []*outcome) []string {
-	return slices.Concat(e.timeless(), e.restartless(), e.ignored(), e.unused(outcomes))
+	return slices.Concat(e.timeless(), e.restartless(), e.excluded(), e.ignored(), e.unused(outcomes))
 }
 
 // timeless says that nothing takes any time, if so.
