@@ -165,6 +165,20 @@ func ExamplePlanner_Warnings() {
 	// Output: many
 }
 
+// A set that is updated with maxSurge needs room for two pods on a node. Where both listen on a port of the host there is none.
+func ExamplePlanner_Exclusions() {
+	spec := rollouttest.Spec("exporter", rollouttest.MaxSurge("1"))
+	spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 9100, HostPort: 9100}}
+	planner, err := rollout.New(spec)
+	if err != nil {
+		panic(err)
+	}
+	for _, exclusion := range planner.Exclusions(&spec.Template, nil) {
+		fmt.Println(exclusion)
+	}
+	// Output: both listen on a port of the host: 9100/TCP
+}
+
 func ExamplePlanner_Pod() {
 	planner, err := rollout.New(agent())
 	if err != nil {

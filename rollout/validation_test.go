@@ -546,3 +546,76 @@ func TestMistakesComeInOneOrder(t *testing.T) {
 }
 
 func same[E error](a, b E) bool { return a.Error() == b.Error() }
+
+// hostPort has the daemon listen on a port of the host.
+func hostPort(number int32) kit.SpecOption {
+	return func(s *rollout.Spec) {
+		s.Template.Spec.Containers = slices.Clone(s.Template.Spec.Containers)
+		s.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: number}}
+	}
+}
+
+// TestExclusions: who uses maxSurge is told before anything happens that no second pod can be bound (B4).
+func TestExclusions(t *testing.T) {
+	within := func(s *rollout.Spec) {
+		s.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: s.Selector, MatchLabelKeys: []string{"controller-revision-hash"},
+			}},
+		}}
+	}
+	tests := []struct {
+		name, why        string
+		options          []kit.SpecOption
+		running          rollout.Spec
+		excluded, warned int
+	}{
+		{"surge with a port", "both listen on it", []kit.SpecOption{kit.MaxSurge("1"), hostPort(9100)}, kit.Spec("agent", hostPort(9100)), 1, 1},
+		{"surge with another port", "the old one keeps its own; the next update will not end", []kit.SpecOption{kit.MaxSurge("1"), hostPort(9101)}, kit.Spec("agent", hostPort(9100)), 0, 1},
+		{"surge without a port", "they do not mind", []kit.SpecOption{kit.MaxSurge("1")}, kit.Spec("agent", hostPort(9100)), 0, 0},
+		{"no surge", "the old pod goes first", []kit.SpecOption{hostPort(9100)}, kit.Spec("agent", hostPort(9100)), 0, 0},
+		{"OnDelete", "nothing is created beside another pod", []kit.SpecOption{kit.MaxSurge("1"), kit.OnDelete(), hostPort(9100)}, kit.Spec("agent", hostPort(9100)), 0, 0},
+		{"apart within a revision", "the pods are of two", []kit.SpecOption{kit.MaxSurge("1"), within}, kit.Spec("agent", within), 0, 0},
+	}
+	rows := uniqueRows{}
+	for _, test := range tests {
+		rows.check(t, test.name, test.why)
+		t.Run(test.name, func(t *testing.T) {
+			planner, err := rollout.New(kit.Spec("agent", test.options...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := len(test.running.Template.Labels)
+			if got := planner.Exclusions(&test.running.Template, nil); len(got) != test.excluded {
+				t.Errorf("excluded for %v, want %d reasons: %s", got, test.excluded, test.why)
+			}
+			if got := planner.Warnings(); len(got) != test.warned {
+				t.Errorf("warnings %v, want %d: %s", got, test.warned, test.why)
+			}
+			if planner.Exclusions(nil, nil) != nil || len(test.running.Template.Labels) != before {
+				t.Error("no template is excluded, and none is written to")
+			}
+		})
+	}
+	var none *rollout.Planner
+	if none.Exclusions(&corev1.PodTemplateSpec{}, nil) != nil || none.Warnings() != nil {
+		t.Error("a nil planner says something")
+	}
+}
+
+// TestServeOnWarnings: a name of serveOn that no container has says nothing, which is a mistake (I4).
+func TestServeOnWarnings(t *testing.T) {
+	spec := kit.Spec("agent", kit.InPlaceIfPossible(), kit.ServeOn("main", "exportr", "side"))
+	spec.Template.Spec.InitContainers = []corev1.Container{{Name: "side", Image: "side:1"}}
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, warning := range planner.Warnings() {
+		got = append(got, warning.Error())
+	}
+	if want := []string{`spec.strategy.inPlace.serveOn[1]: Not found: "exportr"`}; !slices.Equal(got, want) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}

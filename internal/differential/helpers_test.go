@@ -102,7 +102,7 @@ type helperTally struct {
 
 func comparisons() []compared {
 	return []compared{
-		compareTolerations(), comparePlacement(), comparePinning(), compareTargetNodes(), comparePods(), compareMatchedPods(),
+		compareTolerations(), comparePlacement(), compareExclusions(), comparePinning(), compareTargetNodes(), comparePods(), compareMatchedPods(),
 		compareBudgets(), compareGenerations(), compareUpdated(), compareAvailable(),
 		compareData(), compareMatches(), compareHashes(),
 	}

@@ -103,3 +103,25 @@ func TestBackOff(t *testing.T) {
 		}
 	}
 }
+
+// TestExcluded: the scheduler binds no pod beside one with which it cannot share the node, once that is bound and as long as it
+// runs.
+func TestExcluded(t *testing.T) {
+	port := func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 9100}}}}
+	}
+	node := rollouttest.Node("a")
+	for why, test := range map[string]struct {
+		other *corev1.Pod
+		want  string
+	}{
+		"both want the port":      {rollouttest.Pod("o", port, rollouttest.OnNode("a")), "a pod of the set is there: both listen on a port of the host: 9100/TCP"},
+		"it does not want a port": {rollouttest.Pod("o", rollouttest.OnNode("a")), ""},
+		"it is not bound either":  {rollouttest.Pod("o", port, rollouttest.PinnedTo("a")), ""},
+		"it has ended":            {rollouttest.Pod("o", port, rollouttest.OnNode("a"), rollouttest.Failed()), ""},
+	} {
+		if got := kubelet.Excluded(rollouttest.Pod("p", port, rollouttest.PinnedTo("a")), test.other, node); got != test.want {
+			t.Errorf("%q, want %q: %s", got, test.want, why)
+		}
+	}
+}

@@ -59,7 +59,8 @@
 // # What it leaves out
 //
 // The simulation leaves out:
-//   - other sets and their pods, except for the room that they take ([Pool.Used]; nodes of a snapshot have room for all);
+//   - other sets and their pods, except for the room that they take ([Pool.Used]; nodes of a snapshot have room for all
+//     of them, and for a second pod of the set as far as both fit there);
 //   - layers of images, and the removal of images;
 //   - the API server's admission and quotas (a share of the calls can fail instead);
 //   - evictions by kubelets themselves (an [Event] can evict);

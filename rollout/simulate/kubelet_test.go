@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,5 +157,50 @@ func TestRulesOfAnImageWaitForIt(t *testing.T) {
 	}
 	if want := []time.Duration{time.Hour + 50*time.Second}; !slices.Equal(crashes, want) {
 		t.Errorf("crashes at %v, right is %v: 30 s until the container is stopped, and 20 s from its start", crashes, want)
+	}
+}
+
+// TestNoSecondPod: with maxSurge a new pod is bound beside the old one, unless both want the same of the node. Then the run is stuck
+// before any node is updated, and says why.
+func TestNoSecondPod(t *testing.T) {
+	port := func(number int32) rollouttest.SpecOption {
+		return func(s *rollout.Spec) {
+			s.Template.Spec.Containers = slices.Clone(s.Template.Spec.Containers)
+			s.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: number}}
+		}
+	}
+	old := rollouttest.Spec("agent", port(9100))
+	for _, c := range []struct {
+		name, why string
+		change    rollouttest.SpecOption
+		end       simulate.End
+	}{
+		{"the same port", "nothing is free beside the old pod", port(9100), simulate.EndStuck},
+		{"another port", "the old pod keeps its own", port(9101), simulate.EndDone},
+	} {
+		spec := rollouttest.Changed(old, c.change)
+		rollouttest.Image("agent:v2")(&spec)
+		rollouttest.MaxSurge("1")(&spec)
+		s, err := simulate.New(simulate.Scenario{
+			Spec: spec, Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 3}}, Running: &old},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := s.Run(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.End != c.end {
+			t.Errorf("%s: the run is %v, want %v: %s", c.name, report.End, c.end, c.why)
+		}
+		told := slices.ContainsFunc(s.Pods(), func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(p.Status.Conditions, func(condition corev1.PodCondition) bool {
+				return strings.Contains(condition.Message, "both listen on a port of the host: 9100/TCP")
+			})
+		})
+		if told != (c.end == simulate.EndStuck) {
+			t.Errorf("%s: the pod says why it waits: %v: %s", c.name, told, c.why)
+		}
 	}
 }

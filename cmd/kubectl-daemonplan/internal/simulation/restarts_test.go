@@ -56,3 +56,28 @@ func TestRestartless(t *testing.T) {
 		}
 	}
 }
+
+// TestExcluded: a maxSurge that cannot end is told before anything is simulated.
+func TestExcluded(t *testing.T) {
+	port := func(s *rollout.Spec) {
+		s.Template.Spec.Containers = slices.Clone(s.Template.Spec.Containers)
+		s.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 9100}}
+	}
+	old := kit.Spec("agent", port)
+	for _, test := range []struct {
+		name, why string
+		change    kit.SpecOption
+		want      []string
+	}{
+		{"surge", "both pods listen on the port", kit.MaxSurge("1"), []string{
+			"a: with maxSurge no new pod can be bound beside one that runs: both listen on a port of the host: 9100/TCP (spec.containers[main].ports)",
+		}},
+		{"in turn", "the old pod goes first", kit.MaxUnavailable("1"), nil},
+	} {
+		set := &objects.Set{Set: manifest.Set{Spec: kit.Changed(old, test.change)}}
+		e := &experiment{Candidates: []*candidate{{Label: "a", Set: set, Fleet: simulate.Fleet{Running: &old}}}}
+		if got := e.excluded(); !slices.Equal(got, test.want) {
+			t.Errorf("%s (%s): %q, want %q", test.name, test.why, got, test.want)
+		}
+	}
+}
