@@ -76,8 +76,8 @@
 //     it would wait for them for ever. So it can take such a pod over, and takes the sidecar for updated.
 //   - It goes to the tag latest in place, where the pod keeps the pull policy of the tag before, and resizes what the API server
 //     refuses to resize. Here these are obstacles (I2).
-//   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only, and for a restart of any container.
-//     Here it stays ready, and with [Options].ServeOn through a restart of what it serves on without, too (I4).
+//   - It makes a pod not ready for a change that restarts nothing, unless it is a resize only, and for a restart of any
+//     container. Here it stays ready, and with [Options].ServeOn through a restart of what it serves on without, too (I4).
 //   - For states that it wrote, and which do not say why a container is in a batch, [Completed] guesses: with changed
 //     environments the containers that read any metadata, with resources all of the batch.
 package inplace

@@ -51,8 +51,8 @@ type Step struct {
 // of the target, and [Continue] from then on.
 //
 // If a container restarts without which the pod does not serve on ([Options].ServeOn), the pod is first made not ready. The grace
-// period runs from the transition of its InPlaceUpdateReady condition, in whole seconds; until it is over the step has only Until.
-// Then, or at once if there is no grace period, come the patch of the resize subresource and that of the pod itself.
+// period runs from the transition of its InPlaceUpdateReady condition, in whole seconds; until it is over the step has only
+// Until. Then, or at once if there is no grace period, come the patch of the resize subresource and that of the pod itself.
 //
 // An earlier update need not be complete: what it has not changed yet and the new one does not overrule is taken over. The first
 // patch then carries the pod's resource version, if it has one. So a client that is behind gets a conflict, and calls Begin

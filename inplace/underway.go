@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UnderWay reports whether an update in place of a pod may be under way that leaves it ready: its last one resized containers, and
-// the status of one does not show what its spec asks for; or it was to restart containers without which the pod serves on
+// UnderWay reports whether an update in place of a pod may be under way that leaves it ready: its last one resized containers,
+// and the status of one does not show what its spec asks for; or it was to restart containers without which the pod serves on
 // ([Options].ServeOn), which it may not have done yet. For the rest of updates there is [Unfinished].
 //
 // UnderWay is called for each pod of a fleet, and decodes something only for the second reason. [Completed] gives a certain

@@ -104,8 +104,8 @@ func (u *Update) Restarts() bool {
 }
 
 // NeedsUnready reports whether pod has to be made not ready before the change (I4): it has the readiness gate, and a container
-// restarts that [Options].ServeOn does not name, or the change cannot be made in place. Whether a resize restarts a container is decided by the pod's
-// own resize policies. A nil pod needs nothing.
+// restarts that [Options].ServeOn does not name, or the change cannot be made in place. Whether a resize restarts a container is
+// decided by the pod's own resize policies. A nil pod needs nothing.
 //
 // It is an upper bound for [Update.Begin], which leaves out what the pod has already.
 func (u *Update) NeedsUnready(pod *corev1.Pod) bool {

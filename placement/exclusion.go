@@ -66,7 +66,9 @@ func (e Exclusion) String() string { return e.Code.String() + ": " + e.Detail }
 // A nil node is any node, with all labels, and of a size that is not known. Claims that are not given keep nobody apart. What
 // else is on the node is not looked at. A namespaceSelector counts only if it is empty, which selects all namespaces, because the
 // labels of namespaces are not known here. A nil template gives nil.
-func Excludes(first, second *corev1.PodTemplateSpec, namespace string, node *corev1.Node, claims []*corev1.PersistentVolumeClaim) []Exclusion {
+func Excludes(
+	first, second *corev1.PodTemplateSpec, namespace string, node *corev1.Node, claims []*corev1.PersistentVolumeClaim,
+) []Exclusion {
 	if first == nil || second == nil {
 		return nil
 	}
@@ -135,7 +137,8 @@ func sharedPorts(first, second *corev1.PodSpec) []Exclusion {
 			sameIP := has.ip == wanted.ip || has.ip == anyIP || wanted.ip == anyIP
 			return sameIP && has.number == wanted.number && has.protocol == wanted.protocol
 		}) {
-			exclusions = append(exclusions, Exclusion{HostPort, wanted.path, fmt.Sprintf("%d/%s", wanted.number, wanted.protocol)})
+			number := fmt.Sprintf("%d/%s", wanted.number, wanted.protocol)
+			exclusions = append(exclusions, Exclusion{HostPort, wanted.path, number})
 		}
 	}
 	return exclusions

@@ -41,8 +41,8 @@ const (
 	ReasonSuperseded
 	// ReasonNotReadyBesideNew: the outdated pod is not Ready, and a pod of the revision where the node is to end is there (M3).
 	ReasonNotReadyBesideNew
-	// ReasonUnschedulableBesideReady: the scheduler finds no place for the new pod, and the outdated one is Ready there, which may be why.
-	// Without maxSurge the new one goes, and comes back when the outdated one is updated (M3).
+	// ReasonUnschedulableBesideReady: the scheduler finds no place for the new pod, and the outdated one is Ready there, which
+	// may be why. Without maxSurge the new one goes, and comes back when the outdated one is updated (M3).
 	ReasonUnschedulableBesideReady
 	// ReasonNodeGone: the pod is bound to no node, and the node it is pinned to does not exist (M5).
 	ReasonNodeGone

@@ -169,8 +169,8 @@ func (r *run) deleteFailedOutdated(i, j int32) {
 // supersede deletes the outdated one of a node's two pods, if it is not ready or the new one serves (M3). On a keep node it waits
 // for a new pod that is bound: one that is not cannot be bound now, so that the outdated pod is all that the node has (M4).
 //
-// Without maxSurge a new pod for which the scheduler finds no place goes instead, if the outdated one is Ready: that may be what is
-// in its place, and then neither would ever go. Such a new pod is left where maxSurge was until now.
+// Without maxSurge a new pod for which the scheduler finds no place goes instead, if the outdated one is Ready: that may be what
+// is in its place, and then neither would ever go. Such a new pod is left where maxSurge was until now.
 func (r *run) supersede(i int32) {
 	n := &r.nodes[i]
 	if n.goalPod == none || n.outdatedPod == none {

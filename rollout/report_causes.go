@@ -171,7 +171,9 @@ func (r *run) helpsFor(i int32, c *NodeCause) []string {
 	n, d := &r.nodes[i], r.decision(i)
 	helps := causeHelps(c)
 	if excluded := r.exclusions(n); len(excluded) > 0 {
-		helps = []string{"set maxUnavailable in the place of maxSurge: no second pod can be bound there, because " + excluded[0].String()}
+		helps = []string{
+			"set maxUnavailable in the place of maxSurge: no second pod can be bound there, because " + excluded[0].String(),
+		}
 	}
 	if n.closed != LimitNone && n.closed != LimitFailures { // nothing that this rollout may do mends it before its turn comes
 		helps = append(helps, "delete the pod if that mends it",

@@ -44,7 +44,8 @@ func (c *Cluster) patch(patch *rollout.Patch) (bool, error) {
 	changesSpec := !apiequality.Semantic.DeepEqual(patched.Spec, p.Spec)
 	if changesSpec && slices.Contains(c.behavior.Refusing, p.Spec.NodeName) {
 		c.refuse(patch.Node, patch.Pod, patch.UID)
-		c.refused = append(c.refused, rollout.RefusedPatch{UID: patch.UID, Revision: patch.Revision, Message: "denied by a webhook"})
+		const message = "denied by a webhook"
+		c.refused = append(c.refused, rollout.RefusedPatch{UID: patch.UID, Revision: patch.Revision, Message: message})
 		return false, nil
 	}
 	if changesSpec || !kubelet.SameEnvironment(patched, p.Pod) {

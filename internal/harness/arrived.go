@@ -351,7 +351,7 @@ func unreadable(p *corev1.Pod) bool {
 
 // obstructed reports whether the pod cannot be updated in place, whatever the reason (I1, I2, I3).
 func (r *rest) obstructed(p *corev1.Pod) bool {
-	if slices.ContainsFunc(r.Cluster.refused, func(patch rollout.RefusedPatch) bool { return patch.UID == p.UID }) {
+	if slices.ContainsFunc(r.refused, func(patch rollout.RefusedPatch) bool { return patch.UID == p.UID }) {
 		return true
 	}
 	if inplace.Obstruct(p) != 0 || r.atTarget(p) { // for overridden resources pods are made anew

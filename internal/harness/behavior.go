@@ -58,8 +58,8 @@ type Behavior struct {
 	Failing []string
 	// Stuck are images that cannot be pulled: containers that are to run them in the place of another go on as they are.
 	Stuck []string
-	// Refusing are nodes on whose pods the API server refuses what changes containers, as an admission webhook does. The controller
-	// remembers that until it loses its memory.
+	// Refusing are nodes on whose pods the API server refuses what changes containers, as an admission webhook does. The
+	// controller remembers that until it loses its memory.
 	Refusing []string
 	// SameID are names of images whose ID is that of what the container ran before: names for the same thing.
 	SameID []string

@@ -25,7 +25,8 @@ func Unschedulable(pod *corev1.Pod, message string, now time.Time) {
 	condition.Reason, condition.Message = corev1.PodReasonUnschedulable, message
 }
 
-// Excluded returns what the scheduler says of a pod that another one of its set keeps off their node; "": it may be bound beside it.
+// Excluded returns what the scheduler says of a pod that another one of its set keeps off their node; "": it may be bound beside
+// it.
 func Excluded(pod, other *corev1.Pod, node *corev1.Node) string {
 	if other.Spec.NodeName == "" || lifecycle.Terminal(other) {
 		return ""

@@ -335,8 +335,8 @@ func (s *Simulation) excluded(p *pod) string {
 	return ""
 }
 
-// fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, room, and what other pods of the
-// set leave it.
+// fits reports whether the scheduler can bind the pod to its node: selector, affinity and taints, room, and what other pods of
+// the set leave it.
 func (s *Simulation) fits(p *pod) bool {
 	matcher := p.matcher
 	if matcher == nil {

@@ -136,7 +136,8 @@ func (v *verifier) surplus(pod *pod) bool {
 	return best != nil && betterOf(best, pod) < 0
 }
 
-// withdrawn reports whether the scheduler finds no place for a new pod, without maxSurge, that an outdated Ready pod may be in (M3).
+// withdrawn reports whether the scheduler finds no place for a new pod, without maxSurge, that an outdated Ready pod may be in
+// (M3).
 func (v *verifier) withdrawn(pod *pod) bool {
 	old := pod.node.bestOutdated
 	refused := conditionOf(pod.object, corev1.PodScheduled)
