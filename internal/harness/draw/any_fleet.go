@@ -251,7 +251,13 @@ func (f *fleet) anyCalmPod() *rapid.Generator[drawnPod] {
 
 // anyPod generates any pod of a node.
 func (f *fleet) anyPod() *rapid.Generator[drawnPod] {
-	return f.anyPodAt(kit.OnNode, kit.OnNode, kit.OnNode, kit.PinnedTo)
+	refused := func(node string) kit.PodOption { // by the scheduler
+		return func(p *corev1.Pod) {
+			kit.Pending()(p)
+			kit.Unscheduled(node, kit.Noon().Add(-time.Minute))(p)
+		}
+	}
+	return f.anyPodAt(kit.OnNode, kit.OnNode, kit.OnNode, kit.PinnedTo, refused)
 }
 
 // anyStray generates a pod of a node that is gone, or that belongs to no node (P7).

@@ -64,7 +64,7 @@ func drawInPlace(t *rapid.T, spec *rollout.Spec) {
 	) {
 		option(spec)
 	}
-	switch pick(t, "method", "recreate", "if possible", "if possible", "only") {
+	switch pick(t, "method", "recreate", "if possible", "if possible", "if possible", "only") {
 	case "if possible":
 		kit.InPlaceIfPossible()(spec)
 	case "only":
@@ -76,8 +76,8 @@ func drawInPlace(t *rapid.T, spec *rollout.Spec) {
 		Resize:             pick(t, "resize", true, false),
 		EnvFromMetadata:    pick(t, "env from metadata", true, false),
 		CgroupV1:           pick(t, "cgroup v1", false, false, true),
-		GracePeriodSeconds: pick[int32](t, "grace period", 0, 0, grace, 1),
-		ServeOn:            pick(t, "serve on", nil, nil, nil, []string{spec.Template.Spec.Containers[0].Name}),
+		GracePeriodSeconds: pick[int32](t, "grace period", 0, 0, grace, grace, 1),
+		ServeOn:            pick(t, "serve on", nil, nil, nil, nil, []string{spec.Template.Spec.Containers[0].Name}),
 	}
 }
 
@@ -95,7 +95,7 @@ func drawHooks(t *rapid.T, spec *rollout.Spec) {
 	} {
 		kinds := []string{"none", "none", "none", "label", "label", "finalizer", "both", "empty"}
 		if h.handler == updateHook && objects.UpdatesInPlace(spec) {
-			kinds = kinds[2:]
+			kinds = kinds[3:]
 		}
 		kind := pick(t, h.name, kinds...)
 		if kind == "none" {
@@ -189,7 +189,7 @@ func (f *fleet) drawMotion(t *rapid.T) kit.PodOption {
 	if pick(t, "in motion", moves...) {
 		options = append(options, pick(t, "in place", f.inPlaceMotions()...))
 	}
-	if pick(t, "hooked", moves...) {
+	if pick(t, "hooked", append(slices.Clone(moves), true)...) {
 		options = append(options, pick(t, "hooks", f.hookMotions()...))
 	}
 	return func(p *corev1.Pod) {
@@ -223,7 +223,8 @@ func (f *fleet) inPlaceMotions() []kit.PodOption {
 	older := f.updatingTo(f.old[0], second)
 	return []kit.PodOption{
 		// In the grace period.
-		closed(second), closed(kit.Noon()), closed(kit.Noon().Add(-time.Minute)), closed(kit.Noon().Add(time.Minute)),
+		closed(second), closed(second), closed(second), closed(kit.Noon()), closed(kit.Noon().Add(-time.Minute)),
+		closed(kit.Noon().Add(time.Minute)),
 		updating, updating,
 		then(updating, objects.Containers()), // complete, and nobody has said so
 		then(updating, objects.Containers(), objects.Gated(lifecycle.InPlaceUpdateReady), kit.Ready(second)), // complete

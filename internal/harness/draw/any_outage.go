@@ -78,7 +78,8 @@ func (f *fleet) drawOutage(t *rapid.T) []kit.NodeOption {
 	case "no condition":
 		return []kit.NodeOption{func(n *corev1.Node) { n.Status.Conditions = nil }}
 	case "departing":
-		switch sign := pick(t, "sign", "MaintenanceInProgress", "GracefulNodeShutdownInProgress", drainedCondition, "deleted",
+		switch sign := pick(t, "sign", "MaintenanceInProgress", "GracefulNodeShutdownInProgress",
+			drainedCondition, drainedCondition, drainedCondition, "deleted",
 			"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", corev1.TaintNodeOutOfService); sign {
 		case "MaintenanceInProgress", "GracefulNodeShutdownInProgress", drainedCondition:
 			status := pick(t, "status", corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)
