@@ -101,6 +101,25 @@ func TestADrainThatNobodyEnds(t *testing.T) {
 	}
 }
 
+// TestSurgeWithoutASecondPlace: where no second pod can be bound, the blocker says which budget would do; where only room is missing,
+// it asks for room (B4, P-A).
+func TestSurgeWithoutASecondPlace(t *testing.T) {
+	for _, port := range []int32{9100, 0} {
+		standing := scene{
+			spec:  []kit.SpecOption{kit.MaxSurge("1"), hostPort(port)},
+			fleet: []spot{on("a", oldPod(), newPod(kit.Unscheduled("a", ago(time.Hour)), kit.Created(ago(time.Hour))))},
+		}
+		plan := standing.lab().plan(t)
+		if plan.Status.State != status.Stuck || len(plan.Blockers) != 1 {
+			t.Fatalf("state %v with the blockers %+v, want Stuck with one", plan.Status.State, plan.Blockers)
+		}
+		helps := strings.Join(plan.Blockers[0].Helps, "; ")
+		if other := strings.Contains(helps, "set maxUnavailable in the place of maxSurge"); other != (port > 0) {
+			t.Errorf("with the port %d of the host it helps to %s", port, helps)
+		}
+	}
+}
+
 // playVerified is playScenes with the verifier's opinion on each plan.
 func playVerified(t *testing.T, scenes []scene) {
 	t.Helper()

@@ -47,24 +47,31 @@ const evilNode = "apiVersion: v1\nkind: Node\nmetadata: {name: \"a\\e[31m\\nb\"}
 const smallRevision = "apiVersion: apps/v1\nkind: ControllerRevision\nrevision: 1\ndata: {spec: 5}\n" +
 	"metadata: {name: agent-abc, namespace: web, labels: {app: agent, controller-revision-hash: abc}}\n"
 
-// surgingSet is smallSet with maxSurge and another image, revisionWith the revision before. Pods of both have what a part of the spec
-// says: a port of the host, or a claim.
+// surgingSet is smallSet with maxSurge and another image, revisionWith the revision before. Pods of both have what a part of the
+// spec says: a port of the host, or a claim.
 func surgingSet(part string) string {
-	return strings.NewReplacer("spec:\n  selector", "spec:\n  updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n  selector",
-		"image: agent:v1}]", "image: agent:v2"+part).Replace(smallSet)
+	surge := "spec:\n  updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"
+	return strings.NewReplacer("spec:\n  selector", surge+"  selector", "image: agent:v1}]", "image: agent:v2"+part).Replace(smallSet)
 }
 
 func revisionWith(part string) string {
 	return "apiVersion: apps/v1\nkind: ControllerRevision\nrevision: 1\n" +
-		"data: {spec: {template: {$patch: replace, metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: agent:v1" + part + "}}}}\n" +
+		"data: {spec: {template: {$patch: replace, metadata: {labels: {app: agent}}, " +
+		"spec: {containers: [{name: agent, image: agent:v1" + part + "}}}}\n" +
 		"metadata: {name: agent-abc, namespace: web, labels: {app: agent, controller-revision-hash: abc}}\n"
 }
 
 const (
 	hostPort = ", ports: [{containerPort: 80, hostPort: 9100}]}]"
 	claimed  = "}], volumes: [{name: data, persistentVolumeClaim: {claimName: disk}}]"
-	oneClaim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: disk, namespace: web}\nspec: {accessModes: [ReadWriteOncePod]}\n"
+	oneClaim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: disk, namespace: web}\n" +
+		"spec: {accessModes: [ReadWriteOncePod]}\n"
 )
+
+// hashedPod is a pod of the revision agent-abc.
+func hashedPod() string {
+	return strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)
+}
 
 // ownedPod is a pod of smallSet.
 func ownedPod(suffix string) string {
@@ -358,17 +365,18 @@ func TestSmallInputs(t *testing.T) {
 		{"no pod, with -explain", "the reason may be there", join(smallSet, smallNode), []string{"explain", "a"}, []string{"\nWarning: There is no Pod in the input.\n"}},
 		{"no pod, in JSON", "programs see it too", join(smallSet, smallNode), []string{"-o", "json"}, []string{`"There is no Pod in the input."`}},
 		{"pod of an unreadable revision", "what changes cannot be known, and where to look",
-			join(smallSet, smallNode, smallRevision, strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)), []string{"diff"},
+			join(smallSet, smallNode, smallRevision, hashedPod()), []string{"diff"},
 			[]string{"1 pod is at revision 1 (agent-abc), whose data cannot be read (standard input: document 3): what changes is not known, it restarts.\n"}},
 		{"a port of the host with maxSurge", "the new pod can be bound nowhere",
-			join(surgingSet(hostPort), smallNode, revisionWith(hostPort), strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)), nil,
+			join(surgingSet(hostPort), smallNode, revisionWith(hostPort), hashedPod()), nil,
 			[]string{"\nWarning: With maxSurge no new pod can be bound beside one of revision 1 (agent-abc): both listen on a port of the host: 9100/TCP " +
 				"(spec.containers[agent].ports). The update of its nodes does not end.\n"}},
 		{"a claim of one pod with maxSurge", "the claim in the input says so",
-			join(surgingSet(claimed), smallNode, revisionWith(claimed), oneClaim, strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)), []string{"diff"},
-			[]string{"Warning: With maxSurge no new pod can be bound beside one of revision 1 (agent-abc): only one pod may use the claim: disk (spec.volumes[data]). "}},
+			join(surgingSet(claimed), smallNode, revisionWith(claimed), oneClaim, hashedPod()), []string{"diff"},
+			[]string{"Warning: With maxSurge no new pod can be bound beside one of revision 1 (agent-abc): " +
+				"only one pod may use the claim: disk (spec.volumes[data]). "}},
 		{"a port of the host that nothing changes", "the next update would not end",
-			join(strings.Replace(surgingSet(hostPort), "agent:v2", "agent:v1", 1), smallNode, revisionWith(hostPort), strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)), nil,
+			join(strings.Replace(surgingSet(hostPort), "agent:v2", "agent:v1", 1), smallNode, revisionWith(hostPort), hashedPod()), nil,
 			[]string{"(spec.containers[agent].ports). An update that leaves that as it is will not end.\n"}},
 		{"directive", "YAML 1.1 is what is read", "%YAML 1.1\n---\n" + join(smallSet, smallNode), nil, []string{"Create 1 pod:"}},
 		{"first installation", "more than the budget count, and none is disrupted", join(smallSet, smallNode, "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n"), nil,
