@@ -33,7 +33,7 @@ func (r *run) classifyNode(i int32) {
 		r.classifyPod(n, d, j)
 	}
 	d.ResourcesDiffer = d.Placement.Outcome == placement.Run && n.outdatedPod != none &&
-		r.hasGoalRevision(n, &r.pods[n.outdatedPod])
+		r.hasGoalRevision(n, &r.pods[n.outdatedPod]) && !r.hasResources(n, &r.pods[n.outdatedPod])
 	n.expects = r.expectation(i)
 	d.State = r.state(n, d)
 }
@@ -98,7 +98,7 @@ func (r *run) expectation(i int32) expectation {
 		case p.traits.hasAny(marked|finished|preparingDelete) && j != n.goalPod && j != n.outdatedPod:
 		case p.traits.hasAny(atGoal):
 			due &^= ofGoal[n.goal]
-		case r.hasGoalRevision(n, p): // it has other resources, and so is not the pod that was requested
+		case r.hasGoalRevision(n, p): // it is not whole, and so not the pod that was requested
 		case r.isUpdate(p):
 			due &^= ofUpdate
 		case r.hashes[p.hash].stable:

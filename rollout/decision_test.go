@@ -80,6 +80,22 @@ func TestStringsAreExhaustive(t *testing.T) {
 	}
 }
 
+// A reason that was stored is read back, and what is none is an error.
+func TestReasonUnmarshalText(t *testing.T) {
+	for v := range rollout.ReasonDeparting + 1 {
+		read := rollout.ReasonDeparting
+		if err := read.UnmarshalText([]byte(v.String())); err != nil || read != v {
+			t.Errorf("%v is read as %v, error %v", v, read, err)
+		}
+	}
+	for _, text := range []string{"", "none", "unknown", "Outdated "} {
+		read := rollout.ReasonDeparting
+		if err := read.UnmarshalText([]byte(text)); err == nil || read != rollout.ReasonNone {
+			t.Errorf("%q is read as %v, error %v", text, read, err)
+		}
+	}
+}
+
 // The text form is the name, and a value that was never declared has none.
 func TestMarshalText(t *testing.T) {
 	tests := []struct {

@@ -457,6 +457,15 @@ func ExampleReason_MarshalText() {
 	// Output: "Budget" <nil>
 }
 
+func ExampleReason_UnmarshalText() {
+	var reason rollout.Reason
+	fmt.Println(reason.UnmarshalText([]byte("TakenBack")), reason)
+	fmt.Println(reason.UnmarshalText([]byte("Whim")))
+	// Output:
+	// <nil> TakenBack
+	// "Whim" is no reason
+}
+
 func ExampleRevisionVerb_MarshalText() {
 	printJSON(rollout.RenumberRevision)
 	// Output: "renumber" <nil>

@@ -81,10 +81,10 @@ func (r *run) setGoals() {
 			if r.isUpdate(p) {
 				if n.goal != toUpdate {
 					p.traits |= atUpdate
-				} else if r.hasResources(n, p) {
+				} else if r.isWhole(n, p) {
 					p.traits |= atUpdate | atGoal
 				}
-			} else if n.goal == toStable && r.hashes[p.hash].stable && r.hasResources(n, p) {
+			} else if n.goal == toStable && r.hashes[p.hash].stable && r.isWhole(n, p) {
 				p.traits |= atGoal
 			}
 		}

@@ -56,13 +56,40 @@ func (r *run) findInPlace(i int32) inPlace {
 // refusalOf returns a patch of the update of the pod to a revision that the API server refused; nil: none. One that was to leave
 // the pod where it is belongs to the update, too: it was to make the pod not ready.
 func (r *run) refusalOf(p *pod, to string) *RefusedPatch {
+	return r.firstRefused(p, func(patch *RefusedPatch) bool {
+		return patch.Revision == to || patch.Revision == r.hashes[p.hash].value
+	})
+}
+
+// isRefused reports whether the API server has refused a patch that leaves the pod where it is, for that reason.
+func (r *run) isRefused(p *pod, reason Reason) bool {
+	return r.firstRefused(p, func(patch *RefusedPatch) bool {
+		return patch.Revision == r.hashes[p.hash].value && (patch.Reason == reason || patch.Reason == ReasonNone)
+	}) != nil
+}
+
+func (r *run) firstRefused(p *pod, is func(*RefusedPatch) bool) *RefusedPatch {
 	refused := r.snapshot.InFlight.Refused
 	for i := range refused {
-		if refused[i].UID == p.Object.UID && (refused[i].Revision == to || refused[i].Revision == r.hashes[p.hash].value) {
+		if refused[i].UID == p.Object.UID && is(&refused[i]) {
 			return &refused[i]
 		}
 	}
 	return nil
+}
+
+// isWhole reports whether a pod that carries the revision of its node's goal is what the node is to have: it has the resources
+// that are wanted there (P8), and its update in place was not cut short (I1).
+func (r *run) isWhole(n *node, p *pod) bool { return r.hasResources(n, p) && !r.isCutShort(p) }
+
+// isCutShort reports whether the API server has refused to go on with the update in place to the revision that the pod carries:
+// a later batch, or its end. What the pod runs is then of two revisions, or out of service, and stays so (I1).
+func (r *run) isCutShort(p *pod) bool {
+	if !p.traits.hasAny(inTransition) || p.traits.hasAny(marked|finished|preparingUpdate) || !r.isRefused(p, ReasonInPlaceUnfinished) {
+		return false
+	}
+	state, err := inplace.StateOf(p.Object)
+	return err == nil && state != nil // a pod that was never updated is no better when it is made anew
 }
 
 // isBegunInPlace reports whether an earlier plan began an update in place of the node's outdated pod, which has not changed the

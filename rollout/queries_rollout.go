@@ -179,7 +179,7 @@ func (r *run) failedText() string {
 // it writes anything.
 
 // isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures
-// are watched with another: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
+// are watched with another, or cannot, because the API server refuses to go on with its update: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
 func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	p := &r.pods[j]
 	switch t := p.traits; {
@@ -187,6 +187,8 @@ func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 		return false, changes
 	case t.hasAny(atGoal) && p.inService(), !t.hasAny(atGoal) && t.hasAny(ready):
 		return false, changes
+	case r.isCutShort(p):
+		return true, changes
 	}
 	up := upSince(r.nodes[p.host].Object)
 	since := failure.Series{Back: up, Up: up} // what follows a failed pod starts anew
@@ -205,7 +207,7 @@ func (r *run) isOnItsWay(p *pod) bool {
 	switch {
 	case t.hasAny(preparingDelete):
 		return r.spec.Lifecycle.PreDelete.Matches(p.Object)
-	case t.hasAny(finished): // no hook makes it serve
+	case t.hasAny(finished) || r.isCutShort(p): // no hook makes it serve
 		return false
 	case t.hasAny(preparingUpdate):
 		return r.spec.Lifecycle.InPlaceUpdate.Matches(p.Object) || p.Object.Annotations[inplace.GraceKey] != ""

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -341,6 +342,15 @@ func (l Limit) MarshalText() ([]byte, error) { return marshal(limits, l) }
 
 // MarshalText is String, but fails for a value that was never declared.
 func (r Reason) MarshalText() ([]byte, error) { return marshal(reasons, r) }
+
+// UnmarshalText reads what MarshalText wrote, for snapshots that were stored. Any other text is an error, and gives ReasonNone.
+func (r *Reason) UnmarshalText(text []byte) error {
+	*r = Reason(max(slices.Index(reasonNames[:], string(text)), 0))
+	if r.String() != string(text) {
+		return fmt.Errorf("%q is no reason", text)
+	}
+	return nil
+}
 
 // MarshalText is String, but fails for a value that was never declared.
 func (v RevisionVerb) MarshalText() ([]byte, error) { return marshal(revisionVerbs, v) }

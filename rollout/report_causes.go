@@ -95,6 +95,13 @@ const nodePlace = "<nodes>"
 // others.
 func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 	n, d := &r.nodes[i], r.decision(i)
+	if d.Limit == LimitInPlaceOnly && d.Obstruction == inplace.Refused { // a pod that is not ready because of that has no cause of its own
+		why = "the API server refused to update its pod in place, and the method is InPlaceOnly: " + r.plan.Obstructions[d.Node]
+		return why, since, []string{
+			"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand",
+			"see the words of the API server: what it refuses is tried again from time to time",
+		}
+	}
 	if c := r.plan.CauseOf(n.Name); c != nil {
 		return c.Brief(), c.Since, r.helpsFor(i, c)
 	}
@@ -115,12 +122,6 @@ func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 	case d.Limit == LimitDraining:
 		return "it is being drained, or has been, and no update is begun there", r.outages.Of(n.Object).DrainingSince, []string{
 			"clear the conditions DrainInProgress and Drained of " + nodePlace + " when the drain is over", "set outages.touch",
-		}
-	case d.Limit == LimitInPlaceOnly && d.Obstruction == inplace.Refused:
-		why = "the API server refused to update its pod in place, and the method is InPlaceOnly: " + r.plan.Obstructions[d.Node]
-		return why, since, []string{
-			"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand",
-			"see the words of the API server: what it refuses is tried again from time to time",
 		}
 	case d.Limit == LimitInPlaceOnly:
 		return "its pod cannot be updated in place, and the method is InPlaceOnly: " + r.plan.obstruction(d), since,

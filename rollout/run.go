@@ -259,7 +259,7 @@ const (
 	// These are what step 4 finds, once the goal of the pod's node is known.
 
 	atUpdate // at the update revision; with the goal toUpdate also with the resources wanted on the node
-	atGoal   // at the revision of its node's goal, with the resources wanted on the node
+	atGoal   // at the revision of its node's goal, and whole
 
 	// These are what this plan does to the pod.
 

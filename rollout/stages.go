@@ -274,7 +274,7 @@ func (r *run) sendBack(i int32) {
 	for j := n.first; j < n.end; j++ {
 		p := &r.pods[j]
 		p.traits &^= atGoal
-		if r.hasGoalRevision(n, p) && r.hasResources(n, p) {
+		if r.hasGoalRevision(n, p) && r.isWhole(n, p) {
 			p.traits |= atGoal
 		}
 	}

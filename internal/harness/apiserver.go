@@ -45,7 +45,9 @@ func (c *Cluster) patch(patch *rollout.Patch) (bool, error) {
 	if changesSpec && slices.Contains(c.behavior.Refusing, p.Spec.NodeName) {
 		c.refuse(patch.Node, patch.Pod, patch.UID)
 		const message = "denied by a webhook"
-		c.refused = append(c.refused, rollout.RefusedPatch{UID: patch.UID, Revision: patch.Revision, Message: message})
+		c.refused = append(c.refused, rollout.RefusedPatch{
+			UID: patch.UID, Revision: patch.Revision, Reason: patch.Reason, Message: message,
+		})
 		return false, nil
 	}
 	if changesSpec || !kubelet.SameEnvironment(patched, p.Pod) {

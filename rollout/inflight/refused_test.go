@@ -2,6 +2,7 @@ package inflight_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,11 @@ var errResize error = apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "agent
 	field.Forbidden(field.NewPath("spec"), "a policy of this cluster allows no resize"),
 })
 
-// stubborn is a small cluster whose API server refuses every resize.
+// stubborn is a small cluster whose API server refuses some patches.
 type stubborn struct {
+	// refuses reports whether the server refuses a patch of a pod that was patched so many times before.
+	refuses   func(patch *rollout.Patch, before int) bool
+	patched   map[types.UID]int // how many patches of it were sent, and taken
 	t         *testing.T
 	spec      rollout.Spec
 	nodes     []*corev1.Node
@@ -43,7 +47,7 @@ type stubborn struct {
 	created   int
 }
 
-// begin returns three nodes whose pods are to get more cpu, which restarts their container.
+// begin returns three nodes whose pods are to get more cpu, which restarts their container. The server refuses that.
 func begin(t *testing.T, method inplace.Method) *stubborn {
 	t.Helper()
 	spec := kit.Spec("agent", kit.Resize(), kit.Requests(corev1.ResourceCPU, "1"))
@@ -51,13 +55,20 @@ func begin(t *testing.T, method inplace.Method) *stubborn {
 	spec.Template.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
 		{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer},
 	}
-	s := &stubborn{t: t, spec: spec, now: noon}
+	s := run(t, spec, func(patch *rollout.Patch, _ int) bool { return patch.Subresource == "resize" })
+	kit.Requests(corev1.ResourceCPU, "2")(&s.spec)
+	return s
+}
+
+// run returns three nodes with pods of the spec.
+func run(t *testing.T, spec rollout.Spec, refuses func(*rollout.Patch, int) bool) *stubborn {
+	t.Helper()
+	s := &stubborn{t: t, spec: spec, now: noon, refuses: refuses, patched: make(map[types.UID]int)}
 	for _, name := range []string{"a", "b", "c"} {
 		s.nodes = append(s.nodes, kit.Node(name))
 	}
 	s.plan() // writes the revision
 	s.plan() // makes the pods
-	kit.Requests(corev1.ResourceCPU, "2")(&s.spec)
 	return s
 }
 
@@ -86,6 +97,9 @@ func (s *stubborn) plan() rollout.Plan {
 	}
 	for _, action := range plan.Creates {
 		s.create(planner, action)
+	}
+	for _, pod := range s.pods {
+		kubelet.SeeTo(pod, s.spec.Lifecycle, s.now)
 	}
 	for _, patches := range plan.PatchesByPod() {
 		for _, patch := range patches {
@@ -129,7 +143,7 @@ func (s *stubborn) patch(patch rollout.Patch) bool {
 		if pod.UID != patch.UID {
 			continue
 		}
-		if patch.Subresource == "resize" {
+		if s.refuses(&patch, s.patched[pod.UID]) {
 			s.refused++
 			s.tracker.Answer(s.now, request, nil, errResize)
 			return false
@@ -138,8 +152,17 @@ func (s *stubborn) patch(patch rollout.Patch) bool {
 		if err != nil {
 			s.t.Fatal(err)
 		}
+		s.patched[pod.UID]++
+		for c := range kubelet.Count(next) {
+			if kubelet.Outdated(next, c, kubelet.RunningIn(pod, c), false) {
+				kubelet.RestartContainer(next, c, nil, s.now)
+			}
+		}
+		kubelet.StartContainers(next, nil, nil, s.now)
 		if kubelet.GatesOpen(next) {
 			kubelet.Ready(next, s.now)
+		} else {
+			kubelet.Unready(next, s.now)
 		}
 		next.ResourceVersion += "1"
 		s.pods[i] = next
@@ -195,6 +218,103 @@ func TestRefusedStepIsHeld(t *testing.T) {
 	}
 	if len(s.pods) != 3 {
 		t.Errorf("%d pods", len(s.pods))
+	}
+}
+
+// batches returns a spec of two containers which are updated one after the other, through a hook.
+func batches(method inplace.Method) rollout.Spec {
+	spec := kit.Spec("agent", kit.InPlaceUpdateHook(kit.HookLabel("example.com/drained", "no")))
+	spec.Strategy.Method = method
+	first := spec.Template.Spec.Containers[0]
+	first.Name = "first"
+	spec.Template.Spec.Containers = append(spec.Template.Spec.Containers, first)
+	for i := range spec.Template.Spec.Containers {
+		spec.Template.Spec.Containers[i].Env = []corev1.EnvVar{{
+			Name: "KRUISE_CONTAINER_BARRIER",
+			ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "barrier"}, Key: fmt.Sprintf("p_%d", i),
+			}},
+		}}
+	}
+	return spec
+}
+
+func nextImages(s *rollout.Spec) {
+	for i := range s.Template.Spec.Containers {
+		s.Template.Spec.Containers[i].Image = "agent:v9"
+	}
+}
+
+// steps counts the patches of a pod whose update in place nobody refuses.
+func steps(t *testing.T, spec rollout.Spec) int {
+	t.Helper()
+	s := run(t, spec, func(*rollout.Patch, int) bool { return false })
+	made := s.created
+	nextImages(&s.spec)
+	before := s.patched[s.pods[0].UID]
+	for range 60 {
+		s.plan()
+	}
+	if s.created != made || s.outdated() > 0 || s.serving() != 3 {
+		t.Fatalf("%d pods made, %d outdated, %d serve", s.created-made, s.outdated(), s.serving())
+	}
+	return s.patched[s.pods[0].UID] - before
+}
+
+// outdated counts containers that do not run the image of the spec.
+func (s *stubborn) outdated() (n int) {
+	for _, pod := range s.pods {
+		for i, c := range s.spec.Template.Spec.Containers {
+			if pod.Spec.Containers[i].Image != c.Image || !kubelet.SameImage(kubelet.StatusOf(pod, c.Name).Image, c.Image) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestAnyStepThatIsRefused: whichever step of an update the server refuses from then on, the pod is recreated, or the rollout is
+// stuck with the server's words; the budget holds, and the server is not asked in every plan.
+func TestAnyStepThatIsRefused(t *testing.T) {
+	for _, method := range []inplace.Method{inplace.IfPossible, inplace.Only} {
+		all := steps(t, batches(method))
+		if all < 5 {
+			t.Fatalf("%d steps: not ready, two batches, ready, and the hook", all)
+		}
+		for step := range all {
+			t.Run(fmt.Sprint(method, " step ", step), func(t *testing.T) {
+				s := run(t, batches(method), nil)
+				old := make(map[types.UID]int)
+				for _, pod := range s.pods {
+					old[pod.UID] = s.patched[pod.UID]
+				}
+				s.refuses = func(patch *rollout.Patch, before int) bool {
+					until, is := old[patch.UID]
+					return is && before-until >= step
+				}
+				nextImages(&s.spec)
+				stuck := 0
+				for minute := range 60 {
+					plan := s.plan()
+					if s.serving() < 2 {
+						t.Fatalf("%d pods serve: the budget is one", s.serving())
+					}
+					if minute < 30 || method != inplace.Only || len(plan.Patches) > 0 {
+						continue // it is under way, or tried once more
+					}
+					stuck++
+					if plan.Status.State != status.Stuck || len(plan.Blockers) == 0 || !strings.Contains(plan.Blockers[0].Why, "allows no resize") {
+						t.Fatalf("after %d minutes: %s, blockers %+v", minute, plan.Status.State, plan.Blockers)
+					}
+				}
+				switch {
+				case method == inplace.IfPossible && (s.outdated() > 0 || s.serving() != 3 || s.refused > 3):
+					t.Errorf("%d outdated, %d serve, %d refused: each is asked for once", s.outdated(), s.serving(), s.refused)
+				case method == inplace.Only && (stuck < 15 || s.refused > 3*3*6 || s.created > 3):
+					t.Errorf("stuck in %d of 30 plans, %d refused, %d pods made: a pod is tried again after ten minutes", stuck, s.refused, s.created)
+				}
+			})
+		}
 	}
 }
 

@@ -51,12 +51,13 @@ type refusal struct {
 // Request is a request that was sent, or is about to be.
 type Request struct {
 	kind     kind
-	node     string    // of a pod that is created
-	revision string    // of a pod that is created or patched
-	name     string    // of a revision
-	uid      types.UID // of the object; empty until its creation is answered
-	version  string    // of the object in the answer; empty without one
-	until    time.Time // when to stop waiting for the caches
+	node     string         // of a pod that is created
+	revision string         // of a pod that is created or patched
+	reason   rollout.Reason // of a patch
+	name     string         // of a revision
+	uid      types.UID      // of the object; empty until its creation is answered
+	version  string         // of the object in the answer; empty without one
+	until    time.Time      // when to stop waiting for the caches
 }
 
 // kind of a request.
@@ -83,7 +84,7 @@ func (t *Tracker) Delete(now time.Time, action rollout.Delete) *Request {
 
 // Patch notes that a patch of a pod is about to be sent.
 func (t *Tracker) Patch(now time.Time, action rollout.Patch) *Request {
-	return t.add(now, &Request{kind: podPatched, uid: action.UID, revision: action.Revision})
+	return t.add(now, &Request{kind: podPatched, uid: action.UID, revision: action.Revision, reason: action.Reason})
 }
 
 // Revise notes that an action on a revision is about to be sent.
@@ -119,9 +120,9 @@ func (t *Tracker) Answer(now time.Time, r *Request, object metav1.Object, err er
 		return
 	}
 	if r.kind == podPatched && IsRefused(err) {
-		patch := rollout.RefusedPatch{UID: r.uid, Revision: r.revision, Message: err.Error()}
+		patch := rollout.RefusedPatch{UID: r.uid, Revision: r.revision, Reason: r.reason, Message: err.Error()}
 		t.refused = slices.DeleteFunc(t.refused, func(other refusal) bool {
-			return other.UID == patch.UID && other.Revision == patch.Revision
+			return other.UID == patch.UID && other.Revision == patch.Revision && other.Reason == patch.Reason
 		})
 		t.refused = append(t.refused, refusal{patch, now.Add(orDefault(t.RefusedFor, DefaultRefusedFor))})
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -265,6 +266,34 @@ func (v *verifier) wasRefused(p *pod) bool {
 	return slices.ContainsFunc(v.snapshot.InFlight.Refused, func(r rollout.RefusedPatch) bool {
 		return r.UID == p.object.UID && (r.Revision == v.goalHash(p.node) || r.Revision == p.hash)
 	})
+}
+
+// becomesRight reports whether a pod of the revision where its node is to end is, or becomes, what the node wants: it has the
+// resources, and nobody has refused what its update in place has yet to do.
+func (v *verifier) becomesRight(p *pod) bool { return v.fits(p) && !v.isHalf(p) }
+
+// isHalf reports whether the API server has refused the rest of an update in place which has brought the pod its revision (I1).
+func (v *verifier) isHalf(p *pod) bool {
+	if p.terminal || p.marked || !goesOn(p.object) {
+		return false
+	}
+	if state, err := inplace.StateOf(p.object); err != nil || state == nil {
+		return false
+	}
+	return slices.ContainsFunc(v.snapshot.InFlight.Refused, func(r rollout.RefusedPatch) bool {
+		return r.UID == p.object.UID && r.Revision == p.hash &&
+			(r.Reason == rollout.ReasonNone || r.Reason == rollout.ReasonInPlaceUnfinished)
+	})
+}
+
+// goesOn reports whether something was begun on the pod and changed it, and has yet to be ended.
+func goesOn(pod *corev1.Pod) bool {
+	switch lifecycle.StateOf(pod) {
+	case "", lifecycle.Normal, lifecycle.PreparingDelete:
+		return inplace.Unfinished(pod) || lifecycle.Unfinished(pod)
+	default:
+		return lifecycle.StateOf(pod) != lifecycle.PreparingUpdate
+	}
 }
 
 // beginError is why the update of the pod in place cannot begin.

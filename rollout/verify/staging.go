@@ -179,7 +179,7 @@ func (v *verifier) sendBack(node *node) {
 	}
 	for _, pod := range node.pods {
 		pod.atGoal = v.isGoal(node, pod.hash) && pod.hash != ""
-		pod.current = pod.atGoal && v.fits(pod)
+		pod.current = pod.atGoal && v.becomesRight(pod)
 	}
 	node.takesBack = v.holdsRolling(node) != rollout.LimitNone || v.spec.Strategy.Method == inplace.Only
 	node.sumUp()

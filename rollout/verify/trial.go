@@ -224,13 +224,13 @@ func (v *verifier) observeGoals() {
 		if pod.node == nil {
 			continue
 		}
-		pod.updated = pod.atUpdate && (pod.node.goesStable || v.fits(pod))
+		pod.updated = pod.atUpdate && (pod.node.goesStable || v.becomesRight(pod))
 		carries := pod.atUpdate
 		if pod.node.goesStable {
 			carries = !pod.atUpdate && pod.hash == v.trial.stable
 		}
 		pod.atGoal = carries
-		pod.current = carries && v.fits(pod)
+		pod.current = carries && v.becomesRight(pod)
 	}
 	for _, create := range v.snapshot.InFlight.Creates {
 		if node := v.nodeOf(create.Node); node != nil {

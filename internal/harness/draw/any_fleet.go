@@ -72,6 +72,9 @@ func AnySnapshot(spec rollout.Spec) *rapid.Generator[rollout.Snapshot] {
 			slices.Reverse(snapshot.Pods)
 			slices.Reverse(snapshot.Revisions)
 		}
+		if f.messy {
+			snapshot.InFlight.Refused = f.drawRefused(t)
+		}
 		return snapshot
 	})
 }

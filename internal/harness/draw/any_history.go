@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -133,6 +134,21 @@ func (f *fleet) drawInFlight(t *rapid.T) rollout.InFlight {
 		f.spec.Name + "-" + f.hashes[0], f.spec.Name + "-" + duplicateHash, f.spec.Name + "-" + oldHash(0), "other",
 	}), 0, 2).Draw(t, "revisions")
 	return requests
+}
+
+// drawRefused draws what the API server refused of updates in place, of every step.
+func (f *fleet) drawRefused(t *rapid.T) []rollout.RefusedPatch {
+	if f.spec.Strategy.Method == inplace.Recreate || len(f.pods) == 0 || !pick(t, "refuses", false, false, true) {
+		return nil
+	}
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rollout.RefusedPatch {
+		pod := pick(t, "pod", f.pods...)
+		own := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		return rollout.RefusedPatch{
+			UID: pod.UID, Revision: pick(t, "revision", own, own, f.hashes[0], f.hashes[1]), Message: "no",
+			Reason: pick(t, "reason", rollout.ReasonInPlaceUnfinished, rollout.ReasonNone, rollout.ReasonOutdated, rollout.ReasonTakenBack),
+		}
+	}), 1, 5).Draw(t, "refused")
 }
 
 // drawMemory draws what an earlier plan could have left, and what no plan of this library leaves.
