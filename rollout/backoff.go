@@ -75,6 +75,12 @@ func (b *backoffs) follow(key backoffKey, pod types.UID, since time.Time) {
 	b.changed[key] = entry
 }
 
+// isGoing reports whether the pod is known to be one that an earlier plan deletes of that key.
+func (b *backoffs) isGoing(key backoffKey, pod types.UID) bool {
+	_, known := slices.BinarySearch(b.entries[key].Going, pod)
+	return known
+}
+
 // countGone counts the deletions that were asked for and have taken place (F1). Those of one node that are seen together count
 // once.
 func (b *backoffs) countGone(isThere func(pod types.UID) bool) {

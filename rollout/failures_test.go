@@ -466,6 +466,38 @@ func TestSeriesOfOneRevision(t *testing.T) {
 	}
 }
 
+// TestSeriesOfAPodOnItsWayOut: a Failed pod that its hook has let go belongs to the series of its node, whether the memory of the
+// plan that asked the hook is there or lost; it counts once (F1, L2).
+func TestSeriesOfAPodOnItsWayOut(t *testing.T) {
+	for name, memory := range map[string]rollout.Memory{
+		"lost": {},
+		"kept": {Version: rollout.MemoryVersion, Backoffs: []rollout.Backoff{{
+			Node: "a", Delay: 4 * time.Second, Since: ago(2 * time.Second), First: ago(time.Minute), Going: []types.UID{"pod-a0"},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := newPod(kit.Failed(), kit.Created(ago(time.Minute)), asked)
+			l := newLab(failures("", ""), draining).add(on("a", failed), on("b", oldPod()))
+			want := time.Second
+			if len(memory.Backoffs) > 0 {
+				memory.Backoffs[0].Revision, want = kit.Hash(l.spec), memory.Backoffs[0].Delay
+			}
+			l.snapshot.Memory = memory
+			plan := l.plan(t)
+			if got := plan.Memory.Backoffs; len(plan.Deletes) != 1 || len(got) != 1 || len(got[0].Going) != 1 || got[0].Delay != want {
+				t.Errorf("%d pods are deleted, and remembered is %+v", len(plan.Deletes), got)
+			}
+			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(v)
+			}
+			l.snapshot.Memory, l.snapshot.Pods = plan.Memory, l.snapshot.Pods[1:]
+			if again := l.plan(t); again.Memory.Backoffs[0].Deleted != 1 {
+				t.Errorf("it is gone, and remembered is %+v", again.Memory.Backoffs)
+			}
+		})
+	}
+}
+
 // TestVerdictsOfFailuresAndCanaries: with a canary, a revision that was given up and is retried goes on trial again, whatever is written on it.
 // Promoted and given up in one plan, it gets the mark of the fail alone.
 func TestVerdictsOfFailuresAndCanaries(t *testing.T) {

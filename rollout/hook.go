@@ -97,7 +97,8 @@ func (r *run) leaveStep(p *pod) lifecycle.Transition {
 // continuePod goes on with what hooks and in-place updates have begun on a pod that stays: it begins the next batch, sets the
 // condition of a complete update, takes the next state of a hook, or takes back a pod that was to leave or to be updated (I5,
 // L2, L3, L4). It needs no budget and no burst, and frozen does not stop it. To a pod on which nothing was begun it does
-// nothing. It sends nothing again that the API server has refused (I1), except to a new pod, for which nothing else could be done.
+// nothing. It sends nothing again that the API server has refused (I1), except to a new pod, for which nothing else could be
+// done.
 func (r *run) continuePod(i, j int32) {
 	p := &r.pods[j]
 	if !p.traits.hasAny(inTransition|preparingDelete) || p.traits.hasAny(deleting|deleteDeferred|planUpdates) {

@@ -56,26 +56,29 @@ func (r *run) findInPlace(i int32) inPlace {
 // refusalOf returns a patch of the update of the pod to a revision that the API server refused; nil: none. One that was to leave
 // the pod where it is belongs to the update, too: it was to make the pod not ready.
 func (r *run) refusalOf(p *pod, to string) *RefusedPatch {
-	return r.firstRefused(p, func(patch *RefusedPatch) bool {
+	return r.leastRefused(p, func(patch *RefusedPatch) bool {
 		return patch.Revision == to || patch.Revision == r.hashes[p.hash].value
 	})
 }
 
 // isRefused reports whether the API server has refused a patch that leaves the pod where it is, for that reason.
 func (r *run) isRefused(p *pod, reason Reason) bool {
-	return r.firstRefused(p, func(patch *RefusedPatch) bool {
+	return r.leastRefused(p, func(patch *RefusedPatch) bool {
 		return patch.Revision == r.hashes[p.hash].value && (patch.Reason == reason || patch.Reason == ReasonNone)
 	}) != nil
 }
 
-func (r *run) firstRefused(p *pod, is func(*RefusedPatch) bool) *RefusedPatch {
+// leastRefused returns the refused patch of the pod with the least message, so that their order does not matter; nil: none.
+func (r *run) leastRefused(p *pod, is func(*RefusedPatch) bool) *RefusedPatch {
+	var least *RefusedPatch
 	refused := r.snapshot.InFlight.Refused
 	for i := range refused {
-		if refused[i].UID == p.Object.UID && is(&refused[i]) {
-			return &refused[i]
+		patch := &refused[i]
+		if patch.UID == p.Object.UID && is(patch) && (least == nil || patch.Message < least.Message) {
+			least = patch
 		}
 	}
-	return nil
+	return least
 }
 
 // isWhole reports whether a pod that carries the revision of its node's goal is what the node is to have: it has the resources
@@ -85,7 +88,8 @@ func (r *run) isWhole(n *node, p *pod) bool { return r.hasResources(n, p) && !r.
 // isCutShort reports whether the API server has refused to go on with the update in place to the revision that the pod carries:
 // a later batch, or its end. What the pod runs is then of two revisions, or out of service, and stays so (I1).
 func (r *run) isCutShort(p *pod) bool {
-	if !p.traits.hasAny(inTransition) || p.traits.hasAny(marked|finished|preparingUpdate) || !r.isRefused(p, ReasonInPlaceUnfinished) {
+	begun := p.traits.hasAny(inTransition) && !p.traits.hasAny(marked|finished|preparingUpdate)
+	if !begun || !r.isRefused(p, ReasonInPlaceUnfinished) {
 		return false
 	}
 	state, err := inplace.StateOf(p.Object)

@@ -179,7 +179,8 @@ func (r *run) failedText() string {
 // it writes anything.
 
 // isFailing reports whether a pod has not come into service for longer than F1's deadline, which is ten minutes unless failures
-// are watched with another, or cannot, because the API server refuses to go on with its update: nobody should wait for it any more. changes is when the clock makes it so; zero: never.
+// are watched with another, or cannot, because the API server refuses to go on with its update: nobody should wait for it any
+// more. changes is when the clock makes it so; zero: never.
 func (r *run) isFailing(j int32) (failing bool, changes time.Time) {
 	p := &r.pods[j]
 	switch t := p.traits; {

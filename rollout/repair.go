@@ -127,25 +127,33 @@ func (r *run) deleteFailed(i int32) {
 		if !p.traits.hasAny(phaseFailed) {
 			continue
 		}
+		key := backoffKey{node: r.decision(i).Node, revision: r.revisionOf(p)}
 		if p.traits.hasAny(preparingDelete) { // the back-off was waited for before it began to leave
-			r.delete(i, j, VerbDelete, ReasonReleased)
+			if r.delete(i, j, VerbDelete, ReasonReleased) && !r.backoffs.isGoing(key, p.Object.UID) {
+				r.followFailed(i, p, key) // the memory of that is lost
+			}
 			continue
 		}
 		if !p.traits.hasAny(atGoal) && r.stops(i, showGoal).by == nil {
 			r.deleteFailedOutdated(i, j)
 			continue
 		}
-		key := backoffKey{node: r.decision(i).Node, revision: r.revisionOf(p)}
 		if ok, until := r.backoffs.due(key); !ok {
 			r.waitUntil(i, p, ReasonBackoff, LimitBackoff, until)
 			continue
 		}
 		if r.delete(i, j, VerbDelete, ReasonFailed) {
 			r.backoffs.deleted(key)
-			if r.failures != nil || r.rules.Stages.Len() > 0 {
-				r.backoffs.follow(key, p.Object.UID, failure.TroubleSince(r.nodes[i].Object, p.Object))
-			}
+			r.followFailed(i, p, key)
 		}
+	}
+}
+
+// followFailed makes a pod that this plan deletes part of the series of its node and revision, if anything asks for series (F1).
+func (r *run) followFailed(i int32, p *pod, key backoffKey) {
+	if r.failures != nil || r.rules.Stages.Len() > 0 {
+		r.backoffs.deleted(key)
+		r.backoffs.follow(key, p.Object.UID, failure.TroubleSince(r.nodes[i].Object, p.Object))
 	}
 }
 

@@ -95,7 +95,8 @@ const nodePlace = "<nodes>"
 // others.
 func (r *run) blocks(i int32) (why string, since time.Time, helps []string) {
 	n, d := &r.nodes[i], r.decision(i)
-	if d.Limit == LimitInPlaceOnly && d.Obstruction == inplace.Refused { // a pod that is not ready because of that has no cause of its own
+	// A pod that is not ready because of a refusal has no cause of its own.
+	if d.Limit == LimitInPlaceOnly && d.Obstruction == inplace.Refused {
 		why = "the API server refused to update its pod in place, and the method is InPlaceOnly: " + r.plan.Obstructions[d.Node]
 		return why, since, []string{
 			"set the method to InPlaceIfPossible", "delete the pods of " + nodePlace + " by hand",

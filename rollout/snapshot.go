@@ -68,7 +68,8 @@ type InFlight struct {
 	Pulls []predownload.Request
 	// Refused are patches of pods that the API server has refused and would refuse again, because of what they ask for. The
 	// update in place that they belong to is not possible then, or cannot be completed: with InPlaceIfPossible the pod is
-	// recreated, with InPlaceOnly held (I1). They are not in flight any more, but they come from the same tracker, and end as its requests do. Nil: none.
+	// recreated, with InPlaceOnly held (I1). They are not in flight any more, but they come from the same tracker, and end as its
+	// requests do. Nil: none.
 	Refused []RefusedPatch `json:",omitempty"`
 }
 
@@ -78,7 +79,8 @@ type RefusedPatch struct {
 	UID types.UID
 	// Revision is [Patch].Revision: that to which the pod was to be brought.
 	Revision string
-	// Reason is [Patch].Reason, which tells the steps of an update apart: to begin it, to go on, to take it back. ReasonNone: any.
+	// Reason is [Patch].Reason, which tells the steps of an update apart: to begin it, to go on, to take it back. ReasonNone:
+	// any.
 	Reason Reason
 	// Message is what the server said, for readers. It may be empty.
 	Message string

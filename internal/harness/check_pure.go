@@ -79,6 +79,7 @@ func variants(s rollout.Snapshot) []variant {
 		other.InFlight.Patches = reordered(s.InFlight.Patches, order.at)
 		other.InFlight.Revisions = reordered(s.InFlight.Revisions, order.at)
 		other.InFlight.Pulls = reordered(s.InFlight.Pulls, order.at)
+		other.InFlight.Refused = reordered(s.InFlight.Refused, order.at)
 		other.FailedPulls = reordered(s.FailedPulls, order.at)
 		list = append(list, variant{order.name, other})
 	}

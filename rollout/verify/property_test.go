@@ -154,7 +154,7 @@ func copiedSnapshot(s rollout.Snapshot) rollout.Snapshot {
 	s.InFlight = rollout.InFlight{
 		Creates: slices.Clone(s.InFlight.Creates), Deletes: slices.Clone(s.InFlight.Deletes),
 		Patches: slices.Clone(s.InFlight.Patches), Revisions: slices.Clone(s.InFlight.Revisions),
-		Pulls: slices.Clone(s.InFlight.Pulls),
+		Pulls: slices.Clone(s.InFlight.Pulls), Refused: slices.Clone(s.InFlight.Refused),
 	}
 	s.FailedPulls = slices.Clone(s.FailedPulls)
 	s.Memory.Backoffs, s.Memory.Conditions = slices.Clone(s.Memory.Backoffs), slices.Clone(s.Memory.Conditions)

@@ -141,12 +141,13 @@ func (f *fleet) drawRefused(t *rapid.T) []rollout.RefusedPatch {
 	if f.spec.Strategy.Method == inplace.Recreate || len(f.pods) == 0 || !pick(t, "refuses", false, false, true) {
 		return nil
 	}
+	reasons := []rollout.Reason{rollout.ReasonInPlaceUnfinished, rollout.ReasonNone, rollout.ReasonOutdated, rollout.ReasonTakenBack}
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rollout.RefusedPatch {
 		pod := pick(t, "pod", f.pods...)
 		own := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 		return rollout.RefusedPatch{
-			UID: pod.UID, Revision: pick(t, "revision", own, own, f.hashes[0], f.hashes[1]), Message: "no",
-			Reason: pick(t, "reason", rollout.ReasonInPlaceUnfinished, rollout.ReasonNone, rollout.ReasonOutdated, rollout.ReasonTakenBack),
+			UID: pod.UID, Revision: pick(t, "revision", own, own, f.hashes[0], f.hashes[1]),
+			Reason: pick(t, "reason", reasons...), Message: pick(t, "message", "no", "never"),
 		}
 	}), 1, 5).Draw(t, "refused")
 }
