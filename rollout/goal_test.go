@@ -169,6 +169,12 @@ func undeclaredScenes() []scene {
 			want: []string{"a: missing>held create Missing U", "b: missing>update create Missing U", held("c")},
 		},
 		{
+			name: "a pod that has failed and is on its way out", why: "T9, T1: what it ran still tells what comes back",
+			spec: []kit.SpecOption{all, ownUsers}, fleet: []spot{on("a", oldPod(kit.Failed(), terminating())), on("b").with(declares)}, set: plain,
+			acts: "create a Missing at old, create b Missing",
+			want: []string{"a: missing>held create Missing U", "b: missing>update create Missing U"},
+		},
+		{
 			name: "a lost pod, and no revision that can run there", why: "T9: it makes no difference",
 			spec: []kit.SpecOption{all, ownUsers}, fleet: []spot{on("a")},
 			acts: "create a Missing", want: []string{"a: missing>update create Missing U"},

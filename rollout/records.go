@@ -225,7 +225,7 @@ func (r *run) pod(facts *fleet.Pod, node int32, requested traits) pod {
 
 func (r *run) remembersIgnored() bool {
 	return r.spec.Strategy.HoldRevision || r.spec.Strategy.Canary != nil || r.maxExempt.Value > 0 ||
-		r.rules.Stages.Len() > 0 || r.failures != nil
+		r.rules.Stages.Len() > 0 || r.failures != nil || len(r.features) > 0
 }
 
 // atGeneration reports whether a pod without a revision hash is at the update revision by its template generation label (R5).
