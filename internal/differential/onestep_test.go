@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/internal/differential"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stock"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -25,6 +26,7 @@ type step struct {
 	situation *peer.Situation
 	claims    rollout.Claims
 	plan      rollout.Plan
+	stock     rollout.Plan // of the stock planner
 	// Of the controller: what each phase does alone on the unchanged world, and what one sync does of both.
 	manage, roll, sync differential.Requests
 	rollFailed         bool
@@ -122,6 +124,13 @@ func (s *step) asPlanner() error {
 	if s.plan, err = planner.Plan(snapshot); err != nil {
 		return err
 	}
+	imitation, err := stock.NewKubernetes(spec, uint64(len(snapshot.Pods)))
+	if err != nil {
+		return err
+	}
+	if s.stock, err = imitation.Plan(snapshot); err != nil {
+		return err
+	}
 	var errs []error
 	for _, v := range verify.Plan(spec, snapshot, &s.plan) {
 		errs = append(errs, errors.New(v.String()))
@@ -174,6 +183,10 @@ func (s *step) differ() (needed peer.RuleSet, err error) {
 	}
 	if g := s.sync.Status; g != nil && g.ObservedGeneration != s.plan.Status.ObservedGeneration {
 		errs = append(errs, fmt.Errorf("observed generation %d, in the plan %d", g.ObservedGeneration, s.plan.Status.ObservedGeneration))
+	}
+	imitated := peer.Outcome{Status: alone.Status, Manage: syncOf(s, alone)}
+	if decided := peer.DecidedBy(s.stock); !imitated.Permits(decided) {
+		errs = append(errs, fmt.Errorf("the stock planner decides %+v, the controller %v", decided, imitated))
 	}
 	errs = append(errs, s.otherRevisions()...)
 	needed, ok := s.situation.Explain(peer.DecidedBy(s.plan))

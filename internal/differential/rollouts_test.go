@@ -19,6 +19,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stock"
 	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
@@ -107,10 +108,13 @@ func (p *promise) serves(pod *corev1.Pod, now time.Time) bool {
 	return lifecycle.Available(pod, p.w.Set.Spec.MinReadySeconds, now) || lifecycle.Ready(pod) && !p.updated(pod)
 }
 
-// asPlans lets the controller plan for the harness's cluster.
+// asPlans lets the controller plan for the harness's cluster. The stock planner, which sees the same, must ask for as much each time,
+// also while failed pods wait for their back-off. Which pods it may ask for is compared step by step.
 type asPlans struct {
 	*differential.Controller
-	world differential.World
+	world  differential.World
+	stock  *stock.Kubernetes
+	memory rollout.Memory // of the stock planner
 }
 
 func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
@@ -122,6 +126,15 @@ func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
 	requests, err := a.Sync()
 	if err != nil && !strings.Contains(err.Error(), "couldn't get node for nodeName") {
 		return rollout.Plan{}, err
+	}
+	s.Memory = a.memory
+	imitated, err := a.stock.Plan(s)
+	if err != nil {
+		return rollout.Plan{}, err
+	}
+	if a.memory = imitated.Memory; len(imitated.Creates) != len(requests.Creates) || len(imitated.Deletes) != len(requests.Deletes) {
+		return rollout.Plan{}, fmt.Errorf("the stock planner asks for %d creates and %d deletes, the controller for %v and %v",
+			len(imitated.Creates), len(imitated.Deletes), requests.Creates, requests.Deletes)
 	}
 	var plan rollout.Plan
 	for _, r := range requests.Revisions {
@@ -171,7 +184,11 @@ func travel(
 	plan := cluster.Plan
 	if driver != nil {
 		driver.Forget()
-		plan = (&asPlans{Controller: driver, world: w}).plan
+		imitation, err := stock.NewKubernetes(spec, uint64(len(w.Pods)))
+		if err != nil {
+			return course{}, err
+		}
+		plan = (&asPlans{Controller: driver, world: w, stock: imitation}).plan
 	}
 	bound := newPromise(w, spec)
 	t := course{end: map[string]string{}}

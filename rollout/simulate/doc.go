@@ -33,8 +33,8 @@
 // call by call. Patches are merged as an API server merges them. Instants in objects are whole seconds, as in a cluster; the
 // clock of the simulation is exact.
 //
-// Every plan is checked with [verify.Plan], against what the controller saw. A plan that breaks an invariant ends the run with
-// a [*StepError], whose [Case] the command kubectl daemonplan reads and explains.
+// Every plan is checked with [verify.Plan] unless the scenario is Unverified, against what the controller saw. A plan that breaks
+// an invariant ends the run with a [*StepError], whose [Case] the command kubectl daemonplan reads and explains.
 //
 // A run is done when every node is where it is to end and nothing is under way. It is stuck when nothing will happen any more
 // but some node is not where it is to end. Things that recur for ever do not keep a run from its end: events without

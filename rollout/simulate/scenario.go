@@ -24,8 +24,11 @@ type Scenario struct {
 	// Limit is the virtual time after which a run ends that has not ended by itself. Default (0): 7 days.
 	Limit time.Duration `json:"limit,omitempty"`
 	// Planner returns the function that makes the plans for a spec. Nil: the planner of [rollout.New]. Tests set another one to
-	// plant a bug. Its plans are verified against the spec, too.
+	// plant a bug, and package rollout/stock has those of other controllers.
 	Planner func(rollout.Spec) (PlanFunc, error) `json:"-"`
+	// Unverified makes a run go on whatever its plans break: other controllers keep other promises. Default: plans are verified
+	// against the spec, whoever makes them.
+	Unverified bool `json:"-"`
 	// History is called with a record of every change of a node and every action, in order, while the run goes on. Nil: no
 	// records are made.
 	History func(Record) `json:"-"`

@@ -1,0 +1,38 @@
+package stock_test
+
+import (
+	"fmt"
+
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stock"
+)
+
+func ExampleNewKubernetes() {
+	_, err := stock.NewKubernetes(kit.Spec("agent", kit.MaxUnavailable("ten")), 1)
+	fmt.Println(err != nil)
+	// Output: true
+}
+
+// One node of four is lost with its pod on it, and maxUnavailable is 1. The controller replaces the pod that cannot be replaced, and
+// has no room left for the others.
+func ExampleKubernetes_Plan() {
+	spec, snapshot := outdated(4, kit.MaxUnavailable("1"))
+	kit.NotReady()(snapshot.Nodes[2])
+	kit.Unready()(snapshot.Pods[2])
+	planner, err := stock.NewKubernetes(spec, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, err := planner.Plan(snapshot)
+	fmt.Println(err)
+	for i := range plan.Decisions {
+		fmt.Println(plan.Explain(plan.Decisions[i].Node))
+	}
+	// Output:
+	// <nil>
+	// n00: outdated; waits: its pod agent-n00 is outdated, but maxUnavailable 1 is used up by n02
+	// n01: outdated; waits: its pod agent-n01 is outdated, but maxUnavailable 1 is used up by n02
+	// n02: kept; replace pod agent-n02: the outdated pod is not ready, so replacing it disturbs nobody
+	// n03: outdated; waits: its pod agent-n03 is outdated, but maxUnavailable 1 is used up by n02
+}

@@ -1,0 +1,61 @@
+package stock
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// burstReplicas is how many pods one sync creates, and how many it deletes, unless the spec says otherwise.
+const burstReplicas = 250
+
+// Kubernetes plans as the DaemonSet controller of Kubernetes does. It comes from [NewKubernetes], and is not changed after that,
+// so that several goroutines may use it.
+type Kubernetes struct {
+	spec rollout.Spec
+	// base finds revisions and verdicts of placement, and makes pods. Its own decisions about pods are not used.
+	base *rollout.Planner
+	seed uint64
+}
+
+// NewKubernetes returns a planner for the spec. Of its strategy Type, MaxUnavailable and MaxSurge count; Burst is the setting of
+// the controller, which is 250 if it is nil. The seed draws what is chance with the controller. The errors are those of
+// [rollout.New].
+func NewKubernetes(spec rollout.Spec, seed uint64) (*Kubernetes, error) {
+	if spec.Burst == nil {
+		spec.Burst = new(intstr.FromInt32(burstReplicas))
+	}
+	known := spec
+	known.Lifecycle, known.Overrides, known.PreDownload, known.Predecessor = lifecycle.Hooks{}, nil, nil, nil
+	known.Strategy = rollout.Strategy{
+		Type: spec.Strategy.Type, MaxUnavailable: spec.Strategy.MaxUnavailable, MaxSurge: spec.Strategy.MaxSurge,
+	}
+	if _, err := rollout.New(known); err != nil {
+		return nil, err
+	}
+	k := &Kubernetes{spec: known.Default(), seed: seed}
+	known.Strategy = rollout.Strategy{Type: rollout.OnDelete}
+	var err error
+	k.base, err = rollout.New(known)
+	return k, err
+}
+
+// Plan returns what one sync of the controller would ask for, and the status that it would write. A nil planner fails, as one
+// that [NewKubernetes] did not make. Of the plan's Memory the back-off of failed pods is the controller's own.
+func (k *Kubernetes) Plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
+	if k == nil {
+		return (*rollout.Planner)(nil).Plan(snapshot)
+	}
+	plan, err := k.base.Plan(snapshot)
+	if err != nil {
+		return rollout.Plan{}, err
+	}
+	s := k.newSync(snapshot, &plan)
+	s.repair()
+	if !s.acts() && k.spec.Strategy.Type == rollout.RollingUpdate && !s.requested {
+		s.update()
+	}
+	s.report()
+	return plan, nil
+}

@@ -1,0 +1,287 @@
+package stock
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/failure"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// report writes into the plan what the sync did and why, the status as the controller counts it, and what the next sync has to
+// know.
+func (s *sync) report() {
+	budget := rollout.Budget{Desired: s.desired, Burst: int32(s.burst)}
+	if s.spec.Strategy.Type == rollout.RollingUpdate {
+		budget.MaxUnavailable, budget.MaxSurge = s.maxUnavailable, s.maxSurge
+		budget.Unavailable, budget.Surging = s.unavailable, s.surging
+	}
+	done := s.done()
+	in := status.Input{
+		Now: s.now, Generation: s.spec.Generation, UpdateRevision: s.hash, CollisionCount: s.plan.Status.CollisionCount,
+		OnDelete: s.spec.Strategy.Type == rollout.OnDelete, Acting: !s.plan.Empty() || s.requested,
+		MaxUnavailable: budget.MaxUnavailable, Unavailable: budget.Unavailable, MaxSurge: budget.MaxSurge,
+		Previous: s.previous, CompletedRevision: s.plan.Status.CompletedRevision,
+	}
+	var blocked []*node
+	for _, n := range s.nodes {
+		s.awaitAvailable(n)
+		if n.decision == nil {
+			if s.unavailable > 0 && len(n.pods) > 0 {
+				blocked = append(blocked, n)
+			}
+			continue
+		}
+		d := s.decide(n, done[n])
+		in.Counts.Add(d.Facts)
+		budget.Waiting += count(d.Reason == rollout.ReasonBudget)
+		in.Settled += count(d.State == rollout.StateUpdated || d.State == rollout.StateSurging && s.hasAvailable(n))
+		if d.State == rollout.StateOutdated {
+			in.Outdated++
+			in.Held += count(in.OnDelete)
+		}
+		serving, moving := s.serves(n)
+		in.Moving = in.Moving || moving
+		if n.shouldRun && !serving && !moving {
+			in.NotServing++
+		}
+		if !serving && !moving && (n.shouldRun || len(n.pods) > 0) {
+			blocked = append(blocked, n)
+		}
+	}
+	if in.Waiting = budget.Waiting; in.Waiting > 0 {
+		slices.Sort(s.users)
+		s.plan.BudgetUsers = slices.Clip(s.users[:min(mostNodes, len(s.users))])
+	}
+	s.plan.Budget = budget
+	s.plan.Status = status.Summarize(in)
+	s.plan.Memory.Conditions, s.plan.Memory.Backoffs = s.plan.Status.Conditions, s.backoffs.list()
+	s.plan.NextWake = s.wake
+	if s.plan.Status.State == status.Stuck {
+		s.reportBlockers(blocked)
+	}
+}
+
+// done lists what the plan does on each node.
+func (s *sync) done() map[*node]rollout.Decision {
+	done := make(map[*node]rollout.Decision)
+	for i, d := range s.deletes {
+		if i < s.burst {
+			did := done[d.node]
+			did.Pod, did.Verb, did.Reason, did.Deletes = d.pod.Name, d.verb, d.reason, did.Deletes+1
+			done[d.node] = did
+		}
+	}
+	for i, c := range s.creates {
+		if i < s.burst {
+			did := done[c.node]
+			did.Pod, did.Verb, did.Reason, did.Creates = "", c.verb, c.reason, did.Creates+1
+			done[c.node] = did
+		}
+	}
+	return done
+}
+
+// decide writes the decision about a node that exists.
+func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
+	d := n.decision
+	*d = rollout.Decision{
+		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: s.facts(n), Patches: d.Patches,
+		Pod: did.Pod, Verb: did.Verb, Reason: did.Reason, Creates: did.Creates, Deletes: did.Deletes,
+	}
+	if n.shouldRun {
+		d.Target = rollout.TargetUpdate
+	}
+	if d.Verb != rollout.VerbNone {
+		return d
+	}
+	if len(n.pods) > 0 {
+		d.Pod = n.pods[0].Name
+	}
+	switch {
+	case n.waits == rollout.LimitBackoff:
+		d.Verb, d.Reason, d.Limit, d.Until = rollout.VerbWait, rollout.ReasonBackoff, n.waits, s.backoffs.until(n.name, s.now)
+	case n.waits == rollout.LimitBurst:
+		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonBurst, n.waits
+	case n.waits != rollout.LimitNone:
+		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonBudget, n.waits
+	default:
+		s.idle(n, d)
+	}
+	return d
+}
+
+// idle says why nothing is done on the node.
+func (s *sync) idle(n *node, d *rollout.Decision) {
+	switch d.State {
+	case rollout.StateIneligible:
+		d.Pod, d.Reason = "", rollout.ReasonIneligible
+	case rollout.StateKept:
+		d.Reason = rollout.ReasonKept
+	case rollout.StateUpdated:
+		d.Reason = rollout.ReasonUpToDate
+	case rollout.StateTerminating, rollout.StateLeaving:
+		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonTerminating
+	case rollout.StateStarting, rollout.StateSurging:
+		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonNotReady
+	case rollout.StateOutdated:
+		if s.spec.Strategy.Type == rollout.OnDelete {
+			d.Verb, d.Reason, d.Limit, d.Target = rollout.VerbHold, rollout.ReasonHeld, rollout.LimitOnDelete, rollout.TargetHeld
+			return
+		}
+		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonRequested // of other nodes: a sync either repairs or updates
+	default:
+		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonRequested
+	}
+}
+
+// state returns where the node stands, in the words of package rollout.
+func (s *sync) state(n *node) rollout.NodeState {
+	var live, ended int
+	var updated, outdated *corev1.Pod
+	for _, pod := range n.pods {
+		switch {
+		case marked(pod):
+		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+			ended++
+		case s.isUpdated(pod):
+			live++
+			updated = pod
+		default:
+			live++
+			outdated = pod
+		}
+	}
+	switch {
+	case !n.mayRun && len(n.pods) > 0:
+		return rollout.StateLeaving
+	case !n.shouldRun && n.mayRun && len(n.pods) > 0:
+		return rollout.StateKept
+	case !n.shouldRun:
+		return rollout.StateIneligible
+	case updated != nil && outdated != nil:
+		return rollout.StateSurging
+	case updated != nil && s.isAvailable(updated):
+		return rollout.StateUpdated
+	case updated != nil:
+		return rollout.StateStarting
+	case outdated != nil:
+		return rollout.StateOutdated
+	case ended > 0:
+		return rollout.StateBroken
+	case len(n.pods) > 0:
+		return rollout.StateTerminating
+	default:
+		return rollout.StateMissing
+	}
+}
+
+// facts are what the status counts of a node: the oldest of its pods alone, also one that terminates.
+func (s *sync) facts(n *node) status.Facts {
+	var facts status.Facts
+	if n.shouldRun {
+		facts |= status.Desired
+	}
+	if len(n.pods) == 0 {
+		return facts
+	}
+	facts |= status.Present
+	first := n.pods[0]
+	if isReady(first) {
+		facts |= status.Ready
+	}
+	if s.isAvailable(first) {
+		facts |= status.Available
+	}
+	if s.isUpdated(first) {
+		facts |= status.Updated
+	}
+	return facts
+}
+
+func (s *sync) hasAvailable(n *node) bool {
+	return slices.ContainsFunc(n.pods, func(pod *corev1.Pod) bool {
+		return !marked(pod) && s.isUpdated(pod) && s.isAvailable(pod)
+	})
+}
+
+// serves reports whether a pod of the node is Ready, and whether one is on its way: it has not failed to become Ready for too
+// long, or terminates within its grace period.
+func (s *sync) serves(n *node) (serving, moving bool) {
+	for _, pod := range n.pods {
+		switch {
+		case marked(pod):
+			if gone := pod.DeletionTimestamp.Time; s.now.Before(gone) {
+				moving = true
+				s.wakeAt(gone)
+			}
+		case isReady(pod):
+			serving = true
+			moving = moving || !s.isAvailable(pod) && !s.availableAt(pod).IsZero()
+		default:
+			verdict := failure.Options{}.Default().Of(pod, failure.Series{}, s.now)
+			moving = moving || !verdict.Failed && !verdict.At.IsZero()
+			s.wakeAt(verdict.At)
+		}
+	}
+	return serving, moving
+}
+
+// awaitAvailable schedules the sync in which a pod that is Ready becomes available.
+func (s *sync) awaitAvailable(n *node) {
+	for _, pod := range n.pods {
+		if isReady(pod) && !s.isAvailable(pod) {
+			s.wakeAt(s.availableAt(pod))
+		}
+	}
+}
+
+// wakeAt asks for a sync at that time.
+func (s *sync) wakeAt(at time.Time) {
+	if !at.IsZero() && (s.wake.IsZero() || at.Before(s.wake)) {
+		s.wake = at
+	}
+}
+
+// mostNodes is how many nodes are named of those in the way.
+const mostNodes = 5
+
+// reportBlockers says which nodes use up the budget, so that nothing goes on.
+func (s *sync) reportBlockers(blocked []*node) {
+	byWhy := make(map[string]*rollout.Blocker)
+	var order []string
+	for _, n := range blocked {
+		why := "its pod is not Ready, and uses up the budget of the DaemonSet controller"
+		if n.decision == nil {
+			why = "the node does not exist, and its pod uses up the budget of the DaemonSet controller"
+		} else if n.decision.Placement.Outcome != placement.Run {
+			why = "the node is not to run the pod, and the one that is there uses up the budget of the DaemonSet controller"
+		} else if c := s.plan.CauseOf(n.name); c != nil {
+			why = strings.TrimSuffix(c.Brief(), ".") + "; it uses up the budget of the DaemonSet controller"
+		}
+		b := byWhy[why]
+		if b == nil {
+			b = &rollout.Blocker{Why: why, Helps: []string{
+				"bring the node back, or delete it so that its pod goes", "raise maxUnavailable by as many nodes",
+			}}
+			byWhy[why] = b
+			order = append(order, why)
+		}
+		if b.Count++; len(b.Nodes) < mostNodes {
+			b.Nodes = append(b.Nodes, n.name)
+		}
+	}
+	for _, why := range order {
+		s.plan.Blockers = append(s.plan.Blockers, *byWhy[why])
+	}
+	if len(order) == 0 {
+		s.plan.Blockers = []rollout.Blocker{{
+			Why: "nothing moves, and the objects do not say why", Helps: []string{"look at the events of the DaemonSet"},
+		}}
+	}
+}

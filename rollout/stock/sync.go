@@ -1,0 +1,230 @@
+package stock
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout"
+)
+
+// sync is one sync of the controller.
+type sync struct {
+	*Kubernetes
+	now    time.Time
+	plan   *rollout.Plan
+	hash   string // of the update revision
+	random *rand.Rand
+	// requested: pods were asked for, created or deleted, that the caches do not show yet. The controller then asks for nothing.
+	requested bool
+	previous  []metav1.Condition
+	backoffs  backoffs
+
+	// nodes in ascending order of their names, with those that do not exist but are named by pods.
+	nodes    []*node
+	selector labels.Selector
+
+	desired, maxUnavailable, maxSurge int32
+	burst                             int
+
+	creates []create
+	deletes []deletion
+	// unavailable and surging are how much of the budgets is used up, as the update counts it, and users the nodes that do that.
+	unavailable, surging int32
+	users                []string
+	wake                 time.Time
+}
+
+// node is a node with the pods of the set.
+type node struct {
+	name string
+	// decision of the plan; nil for a node that does not exist.
+	decision *rollout.Decision
+	// shouldRun: it is to run the pod. mayRun: it may go on to run the one that it has.
+	shouldRun, mayRun bool
+	// pods that count: the first one is the oldest that is bound.
+	pods []*corev1.Pod
+	// waits is what keeps it from being updated now.
+	waits rollout.Limit
+}
+
+type create struct {
+	node   *node
+	verb   rollout.Verb
+	reason rollout.Reason
+}
+
+type deletion struct {
+	node   *node
+	pod    *corev1.Pod
+	reason rollout.Reason
+	verb   rollout.Verb
+}
+
+// newSync reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
+func (k *Kubernetes) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *sync {
+	s := &sync{
+		Kubernetes: k, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
+		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0,
+		previous:  snapshot.Memory.Conditions, random: rand.New(rand.NewPCG(k.seed, uint64(snapshot.Now.UnixNano()))),
+	}
+	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
+	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool { return p.Reason != rollout.ReasonDuplicateRevision })
+	s.backoffs = newBackoffs(snapshot, k.spec.Generation)
+	s.readNodes(snapshot)
+	s.scale()
+	return s
+}
+
+// scale turns the budgets into numbers of nodes. Both are rounded up, and a set whose budgets come to 0 may lose one pod.
+func (s *sync) scale() {
+	strategy := &s.spec.Strategy
+	s.burst = int(scaled(s.spec.Burst, 0))
+	for _, n := range s.nodes {
+		s.desired += count(n.shouldRun)
+	}
+	if strategy.Type != rollout.RollingUpdate {
+		return
+	}
+	s.maxSurge = scaled(strategy.MaxSurge, s.desired)
+	s.maxUnavailable = scaled(strategy.MaxUnavailable, s.desired)
+	if s.desired > 0 && s.maxSurge == 0 && s.maxUnavailable == 0 {
+		s.maxUnavailable = 1
+	}
+}
+
+// surges reports whether the strategy has a maxSurge, whatever it comes to.
+func (s *sync) surges() bool {
+	return s.spec.Strategy.Type == rollout.RollingUpdate && scaled(s.spec.Strategy.MaxSurge, 1) > 0
+}
+
+func scaled(quantity *intstr.IntOrString, of int32) int32 {
+	if quantity == nil {
+		return 0
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(quantity, int(of), true)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+func count(yes bool) int32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// shuffled returns the nodes in the order in which this sync goes over them: the controller's maps have none.
+func (s *sync) shuffled() []*node {
+	nodes := slices.Clone(s.nodes)
+	s.random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	return nodes
+}
+
+// readNodes joins nodes and pods.
+func (s *sync) readNodes(snapshot rollout.Snapshot) {
+	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
+	byName := make(map[string]*node, len(snapshot.Nodes))
+	all := make([]node, len(snapshot.Nodes))
+	for i := range snapshot.Nodes {
+		d := &s.plan.Decisions[i]
+		n := &all[i]
+		*n = node{
+			name: d.Node, decision: d, shouldRun: d.Placement.Outcome == placement.Run,
+			mayRun: d.Placement.Outcome != placement.Leave,
+		}
+		byName[n.name] = n
+		s.nodes = append(s.nodes, n)
+	}
+	for _, pod := range snapshot.Pods {
+		name, ok := placement.TargetNode(pod)
+		if !ok || s.ignores(pod) {
+			continue
+		}
+		n := byName[name]
+		if n == nil {
+			n = &node{name: name}
+			byName[name] = n
+			s.nodes = append(s.nodes, n)
+		}
+		n.pods = append(n.pods, pod)
+	}
+	for _, n := range s.nodes {
+		slices.SortFunc(n.pods, oldestFirst)
+	}
+	slices.SortFunc(s.nodes, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+}
+
+// ignores reports whether a pod that is marked for deletion counts for nothing: one that has ended, and one that the selector no
+// longer matches.
+func (s *sync) ignores(pod *corev1.Pod) bool {
+	return marked(pod) && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
+}
+
+// oldestFirst orders the pods of a node: those that are not bound come last.
+func oldestFirst(a, b *corev1.Pod) int {
+	return cmp.Or(
+		cmp.Compare(count(a.Spec.NodeName == ""), count(b.Spec.NodeName == "")),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+func marked(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
+
+// isReady looks at the condition alone: pods that have ended may keep it.
+func isReady(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// availableAt returns when a pod that is Ready is available; zero: never.
+func (s *sync) availableAt(pod *corev1.Pod) time.Time {
+	if s.spec.MinReadySeconds == 0 {
+		return s.now
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Add(time.Duration(s.spec.MinReadySeconds) * time.Second)
+		}
+	}
+	return time.Time{}
+}
+
+func (s *sync) isAvailable(pod *corev1.Pod) bool {
+	if !isReady(pod) {
+		return false
+	}
+	at := s.availableAt(pod)
+	return !at.IsZero() && !at.After(s.now)
+}
+
+// isUpdated reports whether the pod counts as updated: it has the hash of the revision, or the generation of the template.
+func (s *sync) isUpdated(pod *corev1.Pod) bool {
+	if s.isAtHash(pod) {
+		return true
+	}
+	generation := s.spec.TemplateGeneration
+	return generation != nil && pod.Labels[rollout.TemplateGenerationLabel] == strconv.FormatInt(*generation, 10)
+}
+
+func (s *sync) isAtHash(pod *corev1.Pod) bool {
+	return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == s.hash
+}
