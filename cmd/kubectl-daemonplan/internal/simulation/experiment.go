@@ -25,9 +25,11 @@ type question struct {
 	From  string
 	Name  string
 	World string
-	Seed  uint64
-	Seeds int
-	Until time.Duration
+	// Controllers are those whose behaviour is simulated. Empty: one that plans with daemonplan.
+	Controllers []string
+	Seed        uint64
+	Seeds       int
+	Until       time.Duration
 	// Study is the study that the flags are from; empty: none.
 	Study studyText
 
@@ -47,6 +49,8 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&q.Name, "name", "", "set to take from a file with several: `NAME` or NAMESPACE/NAME")
 	flags.StringVar(&q.World, "world", "", "`FILE` that says what happens: model, controller, events; "+
 		"without it, times are derived from the pods of --dump")
+	flags.StringArrayVar(&q.Controllers, "controller", nil, "behave as this `CONTROLLER`: daemonplan (the default), or kubernetes, "+
+		"the DaemonSet controller of Kubernetes; repeat it to compare them")
 	flags.Uint64Var(&q.Seed, "seed", 1, "`SEED` of what is drawn by lot")
 	flags.IntVar(&q.Seeds, "seeds", q.defaultSeeds, "make `N` runs of each spec, with seeds counted from --seed")
 	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
@@ -89,6 +93,9 @@ func (q *question) check() error {
 	}
 	if q.Seeds < 1 || q.Seeds > maxSeeds {
 		wrong = append(wrong, fmt.Errorf("--seeds %d: it is a number of runs from 1 to %d", q.Seeds, maxSeeds))
+	}
+	if err := q.checkControllers(); err != nil {
+		wrong = append(wrong, err)
 	}
 	if q.Until < 0 {
 		wrong = append(wrong, fmt.Errorf("--until %s: it is a time after the beginning, such as 2h",
@@ -179,7 +186,7 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 		e.Notes = append(e.Notes, "the nodes are empty at the start: this is a first installation; "+
 			"to roll out over a version that runs, give its manifest with --from FILE")
 	}
-	return e, nil
+	return e, e.runControllers()
 }
 
 // readNodes reads or generates the nodes: a fleet, or a cluster.
@@ -245,10 +252,12 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 	if c.Derived != nil {
 		model, controller = c.Derived.Model, c.Derived.Controller
 	}
-	return simulate.Scenario{
+	scenario := simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
 		Model: model, Controller: controller, Events: e.World.Events,
 	}
+	c.imitate(&scenario)
+	return scenario
 }
 
 // command is the command line that repeats the question.
@@ -280,6 +289,9 @@ func (q *question) command(name string) string {
 	}
 	if q.World != "" {
 		add("--world", q.World)
+	}
+	for _, name := range q.Controllers {
+		add("--controller", name)
 	}
 	add("--seed", strconv.FormatUint(q.Seed, 10))
 	if q.Seeds != q.defaultSeeds {

@@ -163,6 +163,7 @@ func (p *program) suggest(q *question, f *objects.Files, form format, knobName s
 	if len(q.Specs) > 1 {
 		wrong = append(wrong, fmt.Errorf("--spec is there %d times: suggest is about one spec", len(q.Specs)))
 	}
+	wrong = append(wrong, q.oneController("suggest"))
 	if err := errors.Join(append(wrong, q.check())...); err != nil {
 		return err
 	}

@@ -46,13 +46,13 @@ var metrics = []metric{
 			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64))
 	}},
 	{"duration", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 1) }, func(o *outcome) string {
-		return "the longest run until every node is updated: " + orNever(quantile(o.durations(), 1))
+		return "the longest run until " + o.allNodes() + " is updated: " + orNever(quantile(o.durations(), 1))
 	}},
 	{"p50", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 0.5) }, func(o *outcome) string {
-		return "half of the runs until every node is updated: " + orNever(quantile(o.durations(), 0.5))
+		return "half of the runs until " + o.allNodes() + " is updated: " + orNever(quantile(o.durations(), 0.5))
 	}},
 	{"p90", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 0.9) }, func(o *outcome) string {
-		return "nine of ten runs until every node is updated: " + orNever(quantile(o.durations(), 0.9))
+		return "nine of ten runs until " + o.allNodes() + " is updated: " + orNever(quantile(o.durations(), 0.9))
 	}},
 	{"stuck", unitRuns, func(o *outcome, _ bool) float64 { return float64(o.count(endStuck)) }, func(o *outcome) string {
 		return fmt.Sprintf("%d of %s stuck", o.count(endStuck), text.Agree(len(o.Reports), "run is", "runs are"))
@@ -94,17 +94,25 @@ func leftOf(o *outcome, share bool) float64 {
 	return most
 }
 
-// durations are the times until every node is updated, in order; infinite for runs that did not get there.
+// durations are the times until every node is updated, but those that were down before the run and stayed so, in order; infinite for
+// runs that did not get there.
 func (o *outcome) durations() []float64 {
 	list := make([]float64, len(o.Reports))
 	for i := range o.Reports {
-		list[i] = math.Inf(1)
-		if o.ending(i) == endDone {
-			list[i] = float64(o.Reports[i].Finished)
+		if list[i] = math.Inf(1); o.ending(i) == endDone || o.ending(i) == endBut {
+			list[i] = o.reachable(i)
 		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+// allNodes are the nodes that the durations are about, in words.
+func (o *outcome) allNodes() string {
+	if o.count(endBut) > 0 {
+		return "every node that can be reached"
+	}
+	return "every node"
 }
 
 func orNever(nanoseconds float64) string {

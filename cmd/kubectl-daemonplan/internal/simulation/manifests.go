@@ -26,6 +26,8 @@ type candidate struct {
 	// Place is where in the file the set is.
 	Place string
 	Set   *objects.Set
+	// Controller is whose behaviour is simulated, one of those of --controller; empty: a controller that plans with daemonplan.
+	Controller string
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
 	// Installs reports whether the dump has no such set, and no pods of it.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
@@ -75,6 +76,7 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 		return simulate.Prediction{}, err
 	}
 	s.unused.add(outcomes[0].Reports)
+	judged := make([]simulate.Report, len(outcomes[0].Reports))
 	for i := range outcomes[0].Reports {
 		report := &outcomes[0].Reports[i]
 		s.most = max(s.most, report.Desired)
@@ -82,8 +84,15 @@ func (s *search) try(value int) (simulate.Prediction, error) {
 		if report.End == simulate.EndDone && late { // counts as unfinished
 			report.End = simulate.EndCondition
 		}
+		judged[i] = *report
+		if outcomes[0].ending(i) == endBut { // nobody brings back by a budget what was down before
+			judged[i].End, judged[i].Finished = simulate.EndDone, outcomes[0].Traces[i].reached
+			if s.Deadline > 0 && judged[i].Finished > s.Deadline {
+				judged[i].End = simulate.EndCondition
+			}
+		}
 	}
-	prediction := simulate.Predict(outcomes[0].Reports)
+	prediction := simulate.Predict(judged)
 	if meets(prediction) || s.Deadline == 0 { // each value that meets the deadline is smaller than the ones before that did
 		s.answer = outcomes[0]
 	}
@@ -114,8 +123,12 @@ func (s *search) whyNone() ([]string, error) {
 	case o.count(endGivenUp, endReplaced)*10 > len(o.Reports):
 		return []string{no + "no setting can help: " + largest + strings.TrimSuffix(o.story(), ".")}, nil
 	}
-	return []string{fmt.Sprintf("%s%s%d of %s late; nine of ten runs need %s", no, largest, late,
-		text.Agree(len(o.Reports), "run is", "runs are"), asDuration(quantile(o.durations(), 0.9)))}, nil
+	needs := ""
+	if most := quantile(o.durations(), 0.9); !math.IsInf(most, 1) {
+		needs = "; nine of ten runs need " + asDuration(most)
+	}
+	return []string{fmt.Sprintf("%s%s%d of %s late%s", no, largest, late,
+		text.Agree(len(o.Reports), "run is", "runs are"), needs)}, nil
 }
 
 // meets reports whether nine of ten runs finished by the deadline.

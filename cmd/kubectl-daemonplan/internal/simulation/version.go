@@ -208,12 +208,16 @@ func (o *outcome) worst() int {
 }
 
 // reachable is the time until every node was updated that could be in the run: until the last node came to the new version. It is
-// infinite in a run whose canary gave that version up, or that replaced it.
+// infinite in a run whose canary gave that version up, or that replaced it, and in one that left nodes waiting for others.
 func (o *outcome) reachable(seed int) float64 {
+	waits := func(left leftNodes) bool { return left.waits }
 	switch o.ending(seed) {
 	case endDone:
 		return float64(o.Reports[seed].Finished)
 	case endBut, endStuck, endLimit:
+		if slices.ContainsFunc(o.Traces[seed].Left, waits) {
+			return math.Inf(1)
+		}
 		return float64(o.Traces[seed].reached)
 	default:
 		return math.Inf(1)
