@@ -33,6 +33,6 @@ func ExampleKubernetes_Plan() {
 	// <nil>
 	// n00: outdated; waits: its pod agent-n00 is outdated, but maxUnavailable 1 is used up by n02
 	// n01: outdated; waits: its pod agent-n01 is outdated, but maxUnavailable 1 is used up by n02
-	// n02: kept; replace pod agent-n02: the outdated pod is not ready, so replacing it disturbs nobody
+	// n02: kept; replace pod agent-n02: the outdated pod is not ready, so replacing it disturbs nobody; counts against maxUnavailable
 	// n03: outdated; waits: its pod agent-n03 is outdated, but maxUnavailable 1 is used up by n02
 }

@@ -53,8 +53,12 @@ func (k *Kubernetes) Plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 	}
 	s := k.newSync(snapshot, &plan)
 	s.repair()
-	if !s.acts() && k.spec.Strategy.Type == rollout.RollingUpdate && !s.requested {
-		s.update()
+	if k.spec.Strategy.Type == rollout.RollingUpdate {
+		changes := s.survey()
+		room := s.room(&changes)
+		if !s.acts() && !s.requested {
+			s.update(changes, room)
+		}
 	}
 	s.report()
 	return plan, nil

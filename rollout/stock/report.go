@@ -97,6 +97,7 @@ func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
 	if n.shouldRun {
 		d.Target = rollout.TargetUpdate
 	}
+	d.Unavailable, d.Surging = n.uses && s.maxSurge == 0, n.uses && s.maxSurge > 0
 	if d.Verb != rollout.VerbNone {
 		return d
 	}

@@ -54,8 +54,9 @@ type node struct {
 	shouldRun, mayRun bool
 	// pods that count: the first one is the oldest that is bound.
 	pods []*corev1.Pod
-	// waits is what keeps it from being updated now.
+	// waits is what keeps it from being updated now. uses reports whether it takes a place of the budget.
 	waits rollout.Limit
+	uses  bool
 }
 
 type create struct {

@@ -6,18 +6,64 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// update replaces outdated pods within the budget. Of the pods that are not on their way out each node is to have exactly one.
-func (s *sync) update() {
+// changes are what the update would do with all the room in the world: first what needs none.
+type changes struct {
+	broken, candidates      []deletion
+	brokenBeside, beside    []create
+	superseded, outnumbered []deletion
+	excess                  int
+	failed                  bool
+}
+
+// survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out each
+// node is to have exactly one.
+func (s *sync) survey() changes {
 	if s.maxSurge > 0 {
-		s.updateBeside()
-	} else {
-		s.updateInTurn()
+		return s.surveyBeside()
 	}
+	return s.surveyInTurn()
+}
+
+// room is how many candidates the budget leaves room for. The others are noted to wait for it.
+func (s *sync) room(c *changes) int {
+	limit, left, waiting := rollout.LimitMaxUnavailable, s.maxUnavailable-s.unavailable, len(c.candidates)
+	if s.maxSurge > 0 {
+		limit, left, waiting = rollout.LimitMaxSurge, s.maxSurge-s.surging, len(c.beside)
+	}
+	room := min(max(0, int(left)), waiting)
+	for i := room; i < len(c.candidates); i++ {
+		c.candidates[i].node.waits = limit
+	}
+	for i := room; i < len(c.beside); i++ {
+		c.beside[i].node.waits = limit
+	}
+	return room
+}
+
+// update replaces outdated pods: those that are not available, and of the others as many as the budget leaves room for.
+func (s *sync) update(c changes, room int) {
+	if c.failed {
+		return // the controller does not find a node, and gives this sync up
+	}
+	if s.maxSurge > 0 {
+		s.creates = append(c.brokenBeside, c.beside[:room]...)
+		s.deletes = append(c.superseded, c.outnumbered[:c.excess]...)
+		for _, beside := range s.creates {
+			s.use(beside.node, &s.surging)
+		}
+	} else {
+		s.deletes = append(c.broken, c.candidates[:room]...)
+		for _, d := range c.candidates[:room] {
+			s.use(d.node, &s.unavailable)
+		}
+	}
+	s.send()
 }
 
 // use notes that the node uses up a place of a budget.
 func (s *sync) use(n *node, budget *int32) {
 	*budget++
+	n.uses = true
 	s.users = append(s.users, n.name)
 }
 
@@ -37,11 +83,9 @@ func (s *sync) pair(n *node) (updated, outdated *corev1.Pod, isPair bool) {
 	return updated, outdated, true
 }
 
-// updateInTurn deletes outdated pods: all that are not available, and of the others as many as maxUnavailable leaves room for.
-// A node counts as unavailable if it has pods of the set, or is to have one, unless it has exactly one that is available: where it
-// stands does not matter.
-func (s *sync) updateInTurn() {
-	var broken, candidates []deletion
+// surveyInTurn is survey without surge: outdated pods are deleted. A node counts as unavailable if it has pods of the set, or is to
+// have one, unless it has exactly one that is available: where it stands does not matter.
+func (s *sync) surveyInTurn() (c changes) {
 	for _, n := range s.shuffled() {
 		if len(n.pods) == 0 && !n.shouldRun {
 			continue
@@ -56,28 +100,17 @@ func (s *sync) updateInTurn() {
 			}
 		case !s.isAvailable(outdated):
 			s.use(n, &s.unavailable)
-			broken = append(broken, deletion{n, outdated, rollout.ReasonOutdatedNotReady, rollout.VerbReplace})
+			c.broken = append(c.broken, deletion{n, outdated, rollout.ReasonOutdatedNotReady, rollout.VerbReplace})
 		default:
-			candidates = append(candidates, deletion{n, outdated, rollout.ReasonOutdated, rollout.VerbReplace})
+			c.candidates = append(c.candidates, deletion{n, outdated, rollout.ReasonOutdated, rollout.VerbReplace})
 		}
 	}
-	room := min(max(0, int(s.maxUnavailable-s.unavailable)), len(candidates))
-	for _, d := range candidates[room:] {
-		d.node.waits = rollout.LimitMaxUnavailable
-	}
-	for _, d := range candidates[:room] {
-		s.use(d.node, &s.unavailable)
-	}
-	s.deletes = append(broken, candidates[:room]...)
-	s.send()
+	return c
 }
 
-// updateBeside creates new pods beside outdated ones: beside all that are not available, and beside as many others as maxSurge
-// leaves room for. An outdated pod goes when the new one beside it is available. Where no pod is to run any more it goes as far as
-// there are more available pods than are desired.
-func (s *sync) updateBeside() {
-	var broken, candidates []create
-	var outnumbered []deletion
+// surveyBeside is survey with surge: new pods are created beside outdated ones. An outdated pod goes when the new one beside it is
+// available. Where no pod is to run any more it goes as far as there are more available pods than are desired.
+func (s *sync) surveyBeside() (c changes) {
 	available := int32(0)
 	for _, n := range s.shuffled() {
 		updated, outdated, isPair := s.pair(n)
@@ -93,31 +126,21 @@ func (s *sync) updateBeside() {
 		switch {
 		case outdated == nil:
 		case updated != nil && s.isAvailable(updated):
-			s.delete(n, outdated, rollout.VerbDelete, rollout.ReasonSuperseded)
+			c.superseded = append(c.superseded, deletion{n, outdated, rollout.ReasonSuperseded, rollout.VerbDelete})
 		case updated != nil:
 			s.use(n, &s.surging)
-		case n.decision == nil: // the controller does not find the node, and gives this sync up
-			s.creates, s.deletes, s.surging, s.users = nil, nil, 0, nil
-			return
+		case n.decision == nil:
+			c.failed = true
 		case n.shouldRun && s.isAvailable(outdated):
-			candidates = append(candidates, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
+			c.beside = append(c.beside, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
 		case n.shouldRun:
-			broken = append(broken, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
+			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
 		case s.isAvailable(outdated):
-			outnumbered = append(outnumbered, deletion{n, outdated, rollout.ReasonLeaving, rollout.VerbDelete})
+			c.outnumbered = append(c.outnumbered, deletion{n, outdated, rollout.ReasonLeaving, rollout.VerbDelete})
 		default:
-			s.delete(n, outdated, rollout.VerbDelete, rollout.ReasonLeaving)
+			c.superseded = append(c.superseded, deletion{n, outdated, rollout.ReasonLeaving, rollout.VerbDelete})
 		}
 	}
-	room := min(max(0, int(s.maxSurge-s.surging)), len(candidates))
-	for _, c := range candidates[room:] {
-		c.node.waits = rollout.LimitMaxSurge
-	}
-	s.creates = append(broken, candidates[:room]...)
-	for _, c := range s.creates {
-		s.use(c.node, &s.surging)
-	}
-	excess := min(max(0, int(available-s.desired)), len(outnumbered))
-	s.deletes = append(s.deletes, outnumbered[:excess]...)
-	s.send()
+	c.excess = min(max(0, int(available-s.desired)), len(c.outnumbered))
+	return c
 }

@@ -55,6 +55,8 @@ func TestChangeOfNothing(t *testing.T) {
 }
 
 func TestChangeGolden(t *testing.T) {
+	golden(t, "controller-change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-",
+		"--controller", "kubernetes", "--forecast"))
 	golden(t, "change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-"))
 	kruise := strings.ReplaceAll(string(newKruiseFleet().yaml(t)), "log-agent:2.14.0", "log-agent:2.15.0")
 	golden(t, "kruise-change.txt", plans(t, kruise, "plan", "--example", "kruise", "--change", "-"))
@@ -241,5 +243,26 @@ func TestChangeUnknownFields(t *testing.T) {
 	code, _, stderr := call(strings.Replace(agentAt("2.15.0"), "minReadySeconds", "minReadySecond", 1), "plan", "--example", "kubernetes", "--change", "-")
 	if want := "warning: standard input: document 2 (DaemonSet observability/node-agent): ignored unknown field spec.minReadySecond\n"; code != 0 || stderr != want {
 		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
+	}
+}
+
+// TestControllerOfAPlan: the plan is that of the controller that is named, said first; and with JSON beside it.
+func TestControllerOfAPlan(t *testing.T) {
+	const first = "As the DaemonSet controller of Kubernetes does it. "
+	code, stdout, stderr := call("", "plan", "--controller", "kubernetes", "-o", "json")
+	if code != 0 || !strings.HasPrefix(stderr, first) || !strings.HasPrefix(stdout, "{") {
+		t.Errorf("exit code %d, %.80q, %q", code, stdout, stderr)
+	}
+	if ours := plans(t, ""); plans(t, "", "--controller", "daemonplan") != ours || strings.Contains(ours, first) {
+		t.Error("daemonplan is not the default")
+	}
+	for _, test := range [][]string{
+		{"it is daemonplan (the default), or kubernetes", "plan", "--controller", "eds"},
+		{"--controller must not be empty", "plan", "--controller", ""},
+		{"which another controller runs", "explain", "gpu-1c-02", "--example", "kruise", "--controller", "kubernetes"},
+	} {
+		if code, _, stderr := call("", test[1:]...); code == 0 || !strings.Contains(stderr, test[0]) {
+			t.Errorf("%v: exit code %d, %q", test[1:], code, stderr)
+		}
 	}
 }

@@ -105,6 +105,7 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.tellController(result, output == "json" || output == "yaml")
 			s.tellChange(output == "json" || output == "yaml")
 			switch output {
 			case "json", "yaml":
@@ -119,13 +120,14 @@ func (p *program) planCommand() *cobra.Command {
 			}
 			if forecast {
 				fmt.Fprintln(&p.out)
-				return forecasted(simulation.ForecastPlan(&p.out, result.Set, result.Snapshot))
+				return forecasted(simulation.ForecastPlan(&p.out, result.Set, result.Snapshot, result.By))
 			}
 			return nil
 		})
 	c.Flags().StringVarP(&output, "output", "o", output, "`FORMAT`: table, wide (every node), json or yaml")
 	c.Flags().BoolVar(&forecast, "forecast", false, "simulate the rollout, and print how long it takes, "+
 		"with times that are derived from nodes and pods")
+	s.controllerFlag(c.Flags())
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = oneSet
@@ -179,6 +181,7 @@ func (p *program) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.tellController(result, false)
 			s.tellChange(false)
 			for _, node := range nodes {
 				if err := result.Explain(&p.out, node); err != nil {
@@ -188,6 +191,7 @@ func (p *program) explainCommand() *cobra.Command {
 			result.Warn(&p.out)
 			return nil
 		})
+	s.controllerFlag(c.Flags())
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = func(_ *cobra.Command, args []string) error {
@@ -218,6 +222,17 @@ func splitNodes(args []string) (set string, nodes []string) {
 		return args[0], args[1:]
 	}
 	return "", args
+}
+
+// tellController says whose plan it is, if it is not one of daemonplan. Beside JSON or YAML it is said on standard error.
+func (s *source) tellController(result *plan.Result, isData bool) {
+	for _, line := range result.Whose() {
+		if isData {
+			fmt.Fprintln(&s.notes, line)
+		} else {
+			fmt.Fprintln(&s.out, line)
+		}
+	}
 }
 
 // tellChange says which spec is planned, if it is not the one that is there. Beside JSON or YAML it is said on standard error.

@@ -92,6 +92,9 @@ func TestGolden(t *testing.T) {
 		"plan.json": {"-o", "json"},
 		"plan.yaml": {"-o", "yaml"},
 		"diff.txt":  {"diff"},
+
+		"controller-table.txt":   {"--controller", "kubernetes"},
+		"controller-explain.txt": {"explain", "general-1a-01", "gpu-1c-02", "--controller", "kubernetes"},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, plans(t, "", args...)) })
 	}
@@ -183,7 +186,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, flag := range []string{
 		"-f, --filename FILE", "--example FLEET", "-n, --namespace string", "--resize ", "--cgroup-v1 ", "--pre-download ",
-		"--memory FILE",
+		"--memory FILE", "--controller CONTROLLER",
 		"-o, --output FORMAT", "--change FILE", "--case FILE", "--context string", "--kubeconfig string", "-A, --all-namespaces",
 	} {
 		if !strings.Contains(stdout, "  "+flag) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -29,7 +30,9 @@ type source struct {
 	now      string
 	memory   string
 	settings plan.Settings
-	timing   bool
+	// controller is for plan and explain.
+	controller string
+	timing     bool
 
 	// These two are for plan, explain and diff.
 	change     string
@@ -73,6 +76,11 @@ func (s *source) settingFlags(f *pflag.FlagSet) {
 		"annotation of the set asks for it, one pull at a time (feature gate PreDownloadImageForDaemonSetUpdate)")
 }
 
+// controllerFlag adds the flag for whose plan is shown.
+func (s *source) controllerFlag(f *pflag.FlagSet) {
+	f.StringVar(&s.controller, "controller", "", controllers.Usage)
+}
+
 // clusterFlags adds the flags that kubectl has for connections.
 func (s *source) clusterFlags(f *pflag.FlagSet) {
 	s.kube = genericclioptions.NewConfigFlags(true)
@@ -94,7 +102,7 @@ func (s *source) changeFlags(f *pflag.FlagSet) {
 func (s *source) check(c *cobra.Command) error {
 	given := func(name string) bool { f := c.Flags().Lookup(name); return f != nil && f.Changed }
 	for _, name := range []string{
-		"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace",
+		"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace", "controller",
 	} {
 		isEmpty := given(name) && c.Flags().Lookup(name).Value.String() == ""
 		if isEmpty || name == "filename" && slices.Contains(s.files, "") {
@@ -111,6 +119,12 @@ func (s *source) check(c *cobra.Command) error {
 	case s.settings.CgroupV1 && !s.settings.Resize:
 		return errors.New("--cgroup-v1 is about how cpu and memory are changed in place; it needs --resize")
 	}
+	if given("controller") {
+		var err error
+		if s.settings.Controller, err = controllers.Parse(s.controller); err != nil {
+			return err
+		}
+	}
 	if s.now != "" {
 		if at, err := time.Parse(time.RFC3339, s.now); err != nil || at.IsZero() {
 			return fmt.Errorf("--now %s: must be a time such as 2026-03-02T09:15:00Z", s.now)
@@ -119,7 +133,7 @@ func (s *source) check(c *cobra.Command) error {
 	if s.caseFile != "" {
 		for _, name := range []string{
 			"filename", "example", "namespace", "all-namespaces", "now", "memory", "resize", "pre-download", "change", "context",
-			"kubeconfig",
+			"kubeconfig", "controller",
 		} {
 			if given(name) {
 				return fmt.Errorf("--case is all the input there is; --%s is for other input", name)
@@ -232,7 +246,7 @@ func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
 		return nil, err
 	}
 	read := s.clock()
-	result, err := plan.Decide(in, target, s.time())
+	result, err := plan.DecideBy(in, target, s.time(), s.settings.Controller)
 	if err != nil {
 		return nil, err
 	}

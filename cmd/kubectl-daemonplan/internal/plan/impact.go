@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -72,6 +73,8 @@ func (r *Result) unreached(d *rollout.Decision) string {
 	switch {
 	case d.State == rollout.StateVanished:
 		return "the node does not exist any more"
+	case d.State == rollout.StateKept && r.By == controllers.Kubernetes && !r.hasPod(d):
+		return "" // that controller deletes the pod there, though no new one can start
 	case d.State == rollout.StateIneligible || d.State == rollout.StateLeaving || d.State == rollout.StateKept:
 		return "the set runs no new pod there: " + strings.ReplaceAll(r.Plan.Because(d), d.Node, "the node")
 	case d.State == rollout.StateUpdated || d.State == rollout.StateStarting && r.hasPod(d):
@@ -135,7 +138,9 @@ func (r *Result) reportOrder(out io.Writer, total int) error {
 // order lists the nodes that are begun together, the first groups of them.
 func (r *Result) order(most int) ([][]string, error) {
 	snapshot := r.Snapshot
-	s, err := simulate.New(simulate.Scenario{Seed: 1, Spec: r.Set.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}})
+	scenario := simulate.Scenario{Seed: chance, Spec: r.Set.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}}
+	r.By.Simulate(&scenario)
+	s, err := simulate.New(scenario)
 	if err != nil {
 		return nil, err
 	}

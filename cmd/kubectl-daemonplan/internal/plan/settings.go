@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 
 	"github.com/daemonplan/daemonplan/predownload"
@@ -14,6 +15,8 @@ type Settings struct {
 	Resize      bool // InPlaceWorkloadVerticalScaling
 	CgroupV1    bool
 	PreDownload bool // PreDownloadImageForDaemonSetUpdate
+	// Controller is whose plan it is.
+	Controller controllers.Name
 }
 
 // These are the values that OpenKruise writes into the pull jobs of a set, unless annotations have others.
@@ -25,7 +28,10 @@ const (
 // Apply changes the spec of the set. For a set of apps/v1 it returns an error, because the flags would have no effect, and a plan
 // that is the same with and without them would be misleading.
 func (s Settings) Apply(in *objects.Input, to *objects.Set) error {
-	if s == (Settings{}) {
+	if err := s.Controller.Runs(to); err != nil {
+		return err
+	}
+	if s.Controller = ""; s == (Settings{}) {
 		return nil
 	}
 	if to.Group != objects.GroupKruise {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -49,8 +50,7 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&q.Name, "name", "", "set to take from a file with several: `NAME` or NAMESPACE/NAME")
 	flags.StringVar(&q.World, "world", "", "`FILE` that says what happens: model, controller, events; "+
 		"without it, times are derived from the pods of --dump")
-	flags.StringArrayVar(&q.Controllers, "controller", nil, "behave as this `CONTROLLER`: daemonplan (the default), or kubernetes, "+
-		"the DaemonSet controller of Kubernetes; repeat it to compare them")
+	flags.StringArrayVar(&q.Controllers, "controller", nil, controllers.Usage+"; simulate takes several, to compare them")
 	flags.Uint64Var(&q.Seed, "seed", 1, "`SEED` of what is drawn by lot")
 	flags.IntVar(&q.Seeds, "seeds", q.defaultSeeds, "make `N` runs of each spec, with seeds counted from --seed")
 	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
@@ -256,7 +256,7 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
 		Model: model, Controller: controller, Events: e.World.Events,
 	}
-	c.imitate(&scenario)
+	c.Controller.Simulate(&scenario)
 	return scenario
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -14,13 +15,14 @@ import (
 // ForecastPlan prints how long the rollout of a set takes from a snapshot on, as the command forecast does, and what the times
 // are derived from: see [Derive]. On a large cluster it makes fewer runs, see planRuns. The error says that the objects do not
 // tell any times.
-func ForecastPlan(out io.Writer, set *objects.Set, snapshot rollout.Snapshot) error {
+func ForecastPlan(out io.Writer, set *objects.Set, snapshot rollout.Snapshot, by controllers.Name) error {
 	derived, err := Derive(snapshot.Nodes, snapshot.Pods, set.Spec)
 	if err != nil {
 		return fmt.Errorf("%w; %s takes times from a file", err, otherForecast)
 	}
 	c := &candidate{
 		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived, Fleet: simulate.Fleet{Snapshot: &snapshot},
+		Controller: by,
 	}
 	p := &program{Stdout: out, Stderr: io.Discard, Workers: runtime.GOMAXPROCS(0), Engine: simulation}
 	outcomes, err := p.compare(&experiment{

@@ -94,8 +94,8 @@ func leftOf(o *outcome, share bool) float64 {
 	return most
 }
 
-// durations are the times until every node is updated, but those that were down before the run and stayed so, in order; infinite for
-// runs that did not get there.
+// durations are the times until every node is updated, but those that were down before the run and stayed so, in order; infinite
+// for runs that did not get there.
 func (o *outcome) durations() []float64 {
 	list := make([]float64, len(o.Reports))
 	for i := range o.Reports {

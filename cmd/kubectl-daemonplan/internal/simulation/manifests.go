@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -26,8 +27,8 @@ type candidate struct {
 	// Place is where in the file the set is.
 	Place string
 	Set   *objects.Set
-	// Controller is whose behaviour is simulated, one of those of --controller; empty: a controller that plans with daemonplan.
-	Controller string
+	// Controller is whose behaviour is simulated.
+	Controller controllers.Name
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
 	// Installs reports whether the dump has no such set, and no pods of it.
