@@ -17,7 +17,8 @@
 //   - nothing is written but the results, there is no clock and no other chance than the seed, and nothing panics;
 //   - a snapshot that breaks the contract of package rollout is the same error here;
 //   - revisions and the pods that are made of them come from package rollout, which does what the controller does;
-//   - settings that DaemonSets do not have, such as policies, canaries, hooks, partitions and updates in place, are not looked at.
+//   - settings that DaemonSets do not have, such as policies, canaries, hooks, partitions and updates in place, are not looked
+//     at.
 //
 // Recorded decisions of the controller and the controller's own code judge this package (internal/conformance,
 // internal/differential).

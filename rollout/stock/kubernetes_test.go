@@ -133,8 +133,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestBackoffOfFailedPods: a failed pod goes at once, the next one after a second, then after two, up to a quarter of an hour; two of a
-// node share that. A new generation begins anew.
+// TestBackoffOfFailedPods: a failed pod goes at once, the next one after a second, then after two, up to a quarter of an hour;
+// two of a node share that. A new generation begins anew.
 func TestBackoffOfFailedPods(t *testing.T) {
 	spec := kit.Spec("agent")
 	s := rollout.Snapshot{Now: kit.Noon(), Nodes: kit.Nodes("a"), Revisions: nil, Pods: []*corev1.Pod{
@@ -164,8 +164,8 @@ func TestBackoffOfFailedPods(t *testing.T) {
 	}
 }
 
-// TestLostNodesUseUpTheBudget: with as many nodes lost as maxUnavailable, the controller stands still for good, while package rollout
-// with maxExempt brings the version to the others. The plan says who is in the way.
+// TestLostNodesUseUpTheBudget: with as many nodes lost as maxUnavailable, the controller stands still for good, while package
+// rollout with maxExempt brings the version to the others. The plan says who is in the way.
 func TestLostNodesUseUpTheBudget(t *testing.T) {
 	old := kit.Spec("agent")
 	scenario := simulate.Scenario{

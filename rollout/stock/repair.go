@@ -130,7 +130,8 @@ func (s *sync) send() {
 			continue
 		}
 		s.plan.Deletes = append(s.plan.Deletes, rollout.Delete{
-			Node: d.node.name, Pod: d.pod.Name, UID: d.pod.UID, Revision: d.pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], Reason: d.reason,
+			Node: d.node.name, Pod: d.pod.Name, UID: d.pod.UID, Reason: d.reason,
+			Revision: d.pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
 		})
 	}
 }

@@ -77,10 +77,13 @@ func (k *Kubernetes) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *syn
 	s := &sync{
 		Kubernetes: k, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
 		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0,
-		previous:  snapshot.Memory.Conditions, random: rand.New(rand.NewPCG(k.seed, uint64(snapshot.Now.UnixNano()))),
+		previous:  snapshot.Memory.Conditions,
+		random:    rand.New(rand.NewPCG(k.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
-	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool { return p.Reason != rollout.ReasonDuplicateRevision })
+	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
+		return p.Reason != rollout.ReasonDuplicateRevision
+	})
 	s.backoffs = newBackoffs(snapshot, k.spec.Generation)
 	s.readNodes(snapshot)
 	s.scale()

@@ -15,8 +15,8 @@ type changes struct {
 	failed                  bool
 }
 
-// survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out each
-// node is to have exactly one.
+// survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out
+// each node is to have exactly one.
 func (s *sync) survey() changes {
 	if s.maxSurge > 0 {
 		return s.surveyBeside()
@@ -83,8 +83,8 @@ func (s *sync) pair(n *node) (updated, outdated *corev1.Pod, isPair bool) {
 	return updated, outdated, true
 }
 
-// surveyInTurn is survey without surge: outdated pods are deleted. A node counts as unavailable if it has pods of the set, or is to
-// have one, unless it has exactly one that is available: where it stands does not matter.
+// surveyInTurn is survey without surge: outdated pods are deleted. A node counts as unavailable if it has pods of the set, or is
+// to have one, unless it has exactly one that is available: where it stands does not matter.
 func (s *sync) surveyInTurn() (c changes) {
 	for _, n := range s.shuffled() {
 		if len(n.pods) == 0 && !n.shouldRun {
@@ -108,8 +108,8 @@ func (s *sync) surveyInTurn() (c changes) {
 	return c
 }
 
-// surveyBeside is survey with surge: new pods are created beside outdated ones. An outdated pod goes when the new one beside it is
-// available. Where no pod is to run any more it goes as far as there are more available pods than are desired.
+// surveyBeside is survey with surge: new pods are created beside outdated ones. An outdated pod goes when the new one beside it
+// is available. Where no pod is to run any more it goes as far as there are more available pods than are desired.
 func (s *sync) surveyBeside() (c changes) {
 	available := int32(0)
 	for _, n := range s.shuffled() {

@@ -141,7 +141,9 @@ func (f *fleet) drawRefused(t *rapid.T) []rollout.RefusedPatch {
 	if f.spec.Strategy.Method == inplace.Recreate || len(f.pods) == 0 || !pick(t, "refuses", false, false, true) {
 		return nil
 	}
-	reasons := []rollout.Reason{rollout.ReasonInPlaceUnfinished, rollout.ReasonNone, rollout.ReasonOutdated, rollout.ReasonTakenBack}
+	reasons := []rollout.Reason{
+		rollout.ReasonInPlaceUnfinished, rollout.ReasonNone, rollout.ReasonOutdated, rollout.ReasonTakenBack,
+	}
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rollout.RefusedPatch {
 		pod := pick(t, "pod", f.pods...)
 		own := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]

@@ -82,7 +82,8 @@ func (r *Result) Whose() []string {
 		return nil
 	}
 	lines := []string{
-		"As the DaemonSet controller of Kubernetes does it. It takes nodes in an order that is chance: those named are an example.",
+		"As the DaemonSet controller of Kubernetes does it. " +
+			"It takes nodes in an order that is chance: those named are an example.",
 	}
 	if note := r.By.Disobeyed(r.Set); note != "" {
 		lines = append(lines, "Warning: "+note+".")
