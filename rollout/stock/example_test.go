@@ -13,8 +13,8 @@ func ExampleNewKubernetes() {
 	// Output: true
 }
 
-// One node of four is lost with its pod on it, and maxUnavailable is 1. The controller replaces the pod that cannot be replaced,
-// and has no room left for the others.
+// One node of four is lost with its pod on it, and maxUnavailable is 1. The controller replaces the pod that cannot be replaced, and
+// has no room left for the others.
 func ExampleKubernetes_Plan() {
 	spec, snapshot := outdated(4, kit.MaxUnavailable("1"))
 	kit.NotReady()(snapshot.Nodes[2])
@@ -29,8 +29,10 @@ func ExampleKubernetes_Plan() {
 	for i := range plan.Decisions {
 		fmt.Println(plan.Explain(plan.Decisions[i].Node))
 	}
-	// Output: <nil> n00: outdated; waits: its pod agent-n00 is outdated, but maxUnavailable 1 is used up by n02 n01: outdated;
-	// waits: its pod agent-n01 is outdated, but maxUnavailable 1 is used up by n02 n02: kept; replace pod agent-n02: the outdated
-	// pod is not ready, so replacing it disturbs nobody; counts against maxUnavailable n03: outdated; waits: its pod agent-n03 is
-	// outdated, but maxUnavailable 1 is used up by n02
+	// Output:
+	// <nil>
+	// n00: outdated; waits: its pod agent-n00 is outdated, but maxUnavailable 1 is used up by n02
+	// n01: outdated; waits: its pod agent-n01 is outdated, but maxUnavailable 1 is used up by n02
+	// n02: kept; replace pod agent-n02: the outdated pod is not ready, so replacing it disturbs nobody; counts against maxUnavailable
+	// n03: outdated; waits: its pod agent-n03 is outdated, but maxUnavailable 1 is used up by n02
 }
