@@ -201,8 +201,10 @@ func (o *outcome) median(of func(seed int) float64) float64 {
 	return quantile(values, 0.5)
 }
 
-// contrasts compare the candidates, in one line for each measure. Differences of less than 5 % are called so.
+// contrasts compare the candidates, in one line for each measure. Differences of less than 5 % are called so. Candidates whose
+// rollout does not end are not compared with others whose rollout does: what did less took less.
 func contrasts(outcomes []*outcome) []string {
+	someEnd := slices.ContainsFunc(outcomes, func(o *outcome) bool { return o.count(endStuck, endLimit) == 0 })
 	type entry struct {
 		label string
 		value float64
@@ -212,6 +214,9 @@ func contrasts(outcomes []*outcome) []string {
 	for _, m := range measures {
 		var list []entry
 		for _, o := range outcomes {
+			if someEnd && o.count(endStuck, endLimit) > 0 {
+				continue
+			}
 			if value := m.of(o); !math.IsNaN(value) {
 				list = append(list, entry{o.Label, value})
 			}
