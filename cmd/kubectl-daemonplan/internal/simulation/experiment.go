@@ -186,7 +186,10 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 		e.Notes = append(e.Notes, "the nodes are empty at the start: this is a first installation; "+
 			"to roll out over a version that runs, give its manifest with --from FILE")
 	}
-	return e, e.runControllers()
+	if err := e.runControllers(); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // readNodes reads or generates the nodes: a fleet, or a cluster.
