@@ -76,3 +76,22 @@ func TestDocumentHasParts(t *testing.T) {
 		t.Errorf("a waits for part %d, and d for part %d; want none and 2", d.Nodes[0].Part, d.Nodes[3].Part)
 	}
 }
+
+// TestPlanWarnsOfIdlePolicies: a stage without nodes, and an expedited revision that there is not, are said.
+func TestPlanWarnsOfIdlePolicies(t *testing.T) {
+	const first = "{name: first, selector: {matchLabels: {ring: '0'}}}"
+	for _, test := range []struct{ name, policy, want string }{
+		{"labels of no node", "stages: [" + first + ", {name: none, selector: {matchLabels: {ring: '9'}}}]", "Stage none selects no node."},
+		{"taken before", "stages: [{name: all}, " + first + "]", "Stage first selects no node that no stage before it selects."},
+		{"unknown revision", "stages: [" + first + "]\nexpedite: agent-gone", "There is no revision agent-gone, which the policy is to expedite"},
+		{"any revision", "stages: [" + first + "]\nexpedite: '*'", ""},
+		{"all is of use", "stages: [" + first + ", {name: rest}]", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := plans(t, staged(t, test.policy), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+			if got := strings.Contains(out, "Warning: "); got != (test.want != "") || !strings.Contains(out, test.want) {
+				t.Errorf("want %q:\n%s", test.want, out)
+			}
+		})
+	}
+}

@@ -28,7 +28,7 @@ func (r *Result) warnings() []string {
 	for _, warning := range placement.Warnings(&r.Set.Spec.Template, field.NewPath("spec", "template")) {
 		lines = append(lines, fmt.Sprintf("The API server takes it, but the term matches no node: %v.", warning))
 	}
-	lines = append(lines, r.excluded()...)
+	lines = append(append(lines, r.idlePolicy()...), r.excluded()...)
 	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}
