@@ -13,7 +13,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
-// idlePolicy lists what of the policy applies to nothing: stages that select no node, and an expedited revision that there is not.
+// idlePolicy lists what of the policy applies to nothing: stages that select no node, and an unknown revision that is expedited.
 func (r *Result) idlePolicy() []string {
 	if r.By == controllers.Kubernetes {
 		return nil // it obeys none
@@ -45,8 +45,10 @@ func (r *Result) idlePolicy() []string {
 			lines = append(lines, fmt.Sprintf("Stage %s selects no node that no stage before it selects.", stage.Name))
 		}
 	}
-	if order := policy.Expedite; order != "" && order != canary.Any && order != r.Plan.Status.UpdateRevision && !r.isRevision(order) {
-		lines = append(lines, fmt.Sprintf("There is no revision %s, which the policy is to expedite: nothing passes the stages.", order))
+	order := policy.Expedite
+	if order != "" && order != canary.Any && order != r.Plan.Status.UpdateRevision && !r.isRevision(order) {
+		lines = append(lines, fmt.Sprintf(
+			"There is no revision %s, which the policy is to expedite: nothing passes the stages.", order))
 	}
 	return lines
 }
