@@ -1,20 +1,35 @@
 package stock_test
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
-	"github.com/daemonplan/daemonplan/rollout/stock"
 )
 
 // TestConformance compares whole plans with recorded decisions of the controller, with several seeds: a plan is one sync, and no
 // difference is accounted for.
 func TestConformance(t *testing.T) {
 	repairs, updates := 0, 0
+	for _, c := range recorded(t) {
+		want := oneSync(c.Expected())
+		repairs += len(want.Manage.Creates.Possible()) + len(want.Manage.Fates.Possible())
+		updates += len(want.Roll.Creates.Possible()) + len(want.Roll.Fates.Possible())
+		for seed := range uint64(3) {
+			if got := decided(t, c, seed); !want.Permits(got) {
+				t.Errorf("%s, seed %d: decided %+v, but the controller %v", c.Name, seed, got, want)
+			}
+		}
+	}
+	if repairs < 100 || updates < 100 {
+		t.Errorf("%d repairs and %d updates: too few to compare", repairs, updates)
+	}
+}
+
+// recorded are the decisions of the controller whose spec the API server takes.
+func recorded(t *testing.T) (cases []*peer.Case) {
+	t.Helper()
 	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl", "kubernetes/surprises.jsonl"} {
 		for name, line := range conformance.Lines(t, file) {
 			c, err := peer.Decode(line)
@@ -25,47 +40,29 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Refused(spec) != "" {
-				continue
-			}
-			want := oneSync(c.Expected())
-			repairs += len(want.Manage.Creates.Possible()) + len(want.Manage.Fates.Possible())
-			updates += len(want.Roll.Creates.Possible()) + len(want.Roll.Fates.Possible())
-			for seed := range uint64(3) {
-				if err := same(c, seed, want); err != nil {
-					t.Errorf("%s, seed %d: %v", c.Name, seed, err)
-				}
+			if c.Refused(spec) == "" {
+				cases = append(cases, c)
 			}
 		}
 	}
-	if repairs < 100 || updates < 100 {
-		t.Errorf("%d repairs and %d updates: too few to compare", repairs, updates)
-	}
+	return cases
 }
 
-// same reports how a plan for the case differs from all that the controller may do.
-func same(c *peer.Case, seed uint64, want peer.Outcome) error {
+// decided is the plan for the case, as far as it can be compared.
+func decided(t *testing.T, c *peer.Case, seed uint64) peer.Decided {
+	t.Helper()
 	spec, err := c.Spec()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	planner, err := stock.NewKubernetes(spec, seed)
-	if err != nil {
-		return err
-	}
-	plan, err := planner.Plan(c.Snapshot())
-	if err != nil {
-		return err
-	}
-	if got := peer.DecidedBy(plan); !want.Permits(got) {
-		slices.Sort(got.Creates)
-		slices.Sort(got.Fates)
-		return fmt.Errorf("decided %+v, but the controller %v", got, want)
-	}
+	plan := planFor(t, spec, seed, c.Snapshot())
 	if len(plan.Decisions) < len(c.Nodes) {
-		return errors.New("there is not one decision for each node")
+		t.Errorf("%s: %d decisions about %d nodes", c.Name, len(plan.Decisions), len(c.Nodes))
 	}
-	return nil
+	d := peer.DecidedBy(plan)
+	slices.Sort(d.Creates)
+	slices.Sort(d.Fates)
+	return d
 }
 
 // oneSync returns what one sync does of both phases: what repairs, or if there is nothing to repair, what updates.
