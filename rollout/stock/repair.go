@@ -23,7 +23,7 @@ func (s *sync) repair() {
 		default:
 			for _, pod := range n.pods {
 				if !marked(pod) {
-					s.delete(n, pod, rollout.VerbDelete, rollout.ReasonLeaving)
+					s.delete(n, pod, rollout.ReasonLeaving)
 				}
 			}
 		}
@@ -40,7 +40,7 @@ func (s *sync) repair() {
 func (s *sync) deleteStrays(n *node) {
 	for _, pod := range n.pods {
 		if pod.Spec.NodeName == "" {
-			s.delete(n, pod, rollout.VerbDelete, rollout.ReasonNodeGone)
+			s.delete(n, pod, rollout.ReasonNodeGone)
 		}
 	}
 }
@@ -58,9 +58,9 @@ func (s *sync) mend(n *node) {
 				continue
 			}
 			s.backoffs.next(n.name, s.now)
-			s.delete(n, pod, rollout.VerbDelete, rollout.ReasonFailed)
+			s.delete(n, pod, rollout.ReasonFailed)
 		case pod.Status.Phase == corev1.PodSucceeded:
-			s.delete(n, pod, rollout.VerbDelete, rollout.ReasonSucceeded)
+			s.delete(n, pod, rollout.ReasonSucceeded)
 		default:
 			running = append(running, pod)
 		}
@@ -70,7 +70,7 @@ func (s *sync) mend(n *node) {
 		return
 	}
 	for i := 1; i < len(running); i++ {
-		s.delete(n, running[i], rollout.VerbDelete, rollout.ReasonSurplus)
+		s.delete(n, running[i], rollout.ReasonSurplus)
 	}
 }
 
@@ -91,15 +91,15 @@ func (s *sync) mendSurging(n *node, running []*corev1.Pod) {
 		case !s.isAtHash(pod) && other == nil:
 			other = pod
 		default:
-			s.delete(n, pod, rollout.VerbDelete, rollout.ReasonSurplus)
+			s.delete(n, pod, rollout.ReasonSurplus)
 		}
 	}
 	switch {
 	case newest == nil || other == nil:
 	case !isReady(other):
-		s.delete(n, other, rollout.VerbDelete, rollout.ReasonNotReadyBesideNew)
+		s.delete(n, other, rollout.ReasonNotReadyBesideNew)
 	case s.isAvailable(newest):
-		s.delete(n, other, rollout.VerbDelete, rollout.ReasonSuperseded)
+		s.delete(n, other, rollout.ReasonSuperseded)
 	}
 }
 
@@ -107,8 +107,8 @@ func (s *sync) create(n *node, verb rollout.Verb, reason rollout.Reason) {
 	s.creates = append(s.creates, create{n, verb, reason})
 }
 
-func (s *sync) delete(n *node, pod *corev1.Pod, verb rollout.Verb, reason rollout.Reason) {
-	s.deletes = append(s.deletes, deletion{n, pod, reason, verb})
+func (s *sync) delete(n *node, pod *corev1.Pod, reason rollout.Reason) {
+	s.deletes = append(s.deletes, deletion{n, pod, reason, rollout.VerbDelete})
 }
 
 // acts reports whether the sync has asked for anything.

@@ -130,6 +130,15 @@ func (s *sync) idle(n *node, d *rollout.Decision) {
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonTerminating
 	case rollout.StateStarting, rollout.StateSurging:
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonNotReady
+		for _, pod := range n.pods {
+			if marked(pod) || !s.isUpdated(pod) {
+				continue
+			}
+			if d.Pod = pod.Name; isReady(pod) && !s.isAvailable(pod) {
+				d.Reason, d.Limit, d.Until = rollout.ReasonMinReadySeconds, rollout.LimitMinReadySeconds, s.availableAt(pod)
+			}
+			break
+		}
 	case rollout.StateOutdated:
 		if s.spec.Strategy.Type == rollout.OnDelete {
 			d.Verb, d.Reason, d.Limit, d.Target = rollout.VerbHold, rollout.ReasonHeld, rollout.LimitOnDelete, rollout.TargetHeld
