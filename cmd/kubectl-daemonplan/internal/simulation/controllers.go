@@ -8,28 +8,40 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 )
 
+// controllerOf splits an argument of --controller: a controller for all specs, or LABEL=CONTROLLER for one.
+func controllerOf(argument string) (label, name string) {
+	if label, name, found := strings.Cut(argument, "="); found {
+		return label, name
+	}
+	return "", argument
+}
+
 // checkControllers refuses controllers that are not known or given twice.
 func (q *question) checkControllers() error {
-	for i, name := range q.Controllers {
+	for i, argument := range q.Controllers {
+		_, name := controllerOf(argument)
 		if _, err := controllers.Parse(name); err != nil {
 			return err
 		}
-		if slices.Contains(q.Controllers[:i], name) {
-			return fmt.Errorf("--controller %s is given twice", name)
+		if slices.Contains(q.Controllers[:i], argument) {
+			return fmt.Errorf("--controller %s is given twice", argument)
 		}
 	}
 	return nil
 }
 
-// runControllers makes of each candidate one for each controller that was asked for. The labels then say whose behaviour is
-// shown.
+// runControllers makes of each candidate one for each controller that was asked for. The labels then say whose behaviour is shown.
 func (e *experiment) runControllers() error {
-	if len(e.Controllers) == 0 {
-		return nil
-	}
 	var list []*candidate
+	used := make(map[string]bool)
 	for _, c := range e.Candidates {
-		for _, name := range e.Controllers {
+		own := 0
+		for _, argument := range e.Controllers {
+			label, name := controllerOf(argument)
+			if label != "" && label != c.Label {
+				continue
+			}
+			own, used[argument] = own+1, true
 			run := *c
 			run.Label, run.Controller = c.Label+" by "+name, controllers.Name(name)
 			if err := run.Controller.Runs(c.Set); err != nil {
@@ -39,6 +51,15 @@ func (e *experiment) runControllers() error {
 				e.Notes = append(e.Notes, run.Label+": "+note)
 			}
 			list = append(list, &run)
+		}
+		if own == 0 {
+			list = append(list, c)
+		}
+	}
+	for _, argument := range e.Controllers {
+		if !used[argument] {
+			label, _ := controllerOf(argument)
+			return fmt.Errorf("--controller %s: there is no spec %s", quoted(argument), quoted(label))
 		}
 	}
 	e.Candidates = list

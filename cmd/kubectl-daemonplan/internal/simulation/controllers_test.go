@@ -94,6 +94,7 @@ func TestControllersAreRefused(t *testing.T) {
 		args []string
 	}{
 		{"it is daemonplan (the default), or kubernetes", lostNodes(t, "simulate", "--controller", "eds")},
+		{"there is no spec other", lostNodes(t, "simulate", "--controller", "other=kubernetes")},
 		{"--controller kubernetes is given twice", lostNodes(t, "forecast", "--controller", "kubernetes", "--controller", "kubernetes")},
 		{
 			"suggest answers for one --controller",

@@ -50,7 +50,8 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&q.Name, "name", "", "set to take from a file with several: `NAME` or NAMESPACE/NAME")
 	flags.StringVar(&q.World, "world", "", "`FILE` that says what happens: model, controller, events; "+
 		"without it, times are derived from the pods of --dump")
-	flags.StringArrayVar(&q.Controllers, "controller", nil, controllers.Usage+"; simulate takes several, to compare them")
+	flags.StringArrayVar(&q.Controllers, "controller", nil, controllers.Usage+
+		"; simulate takes several, to compare them, and LABEL=CONTROLLER for one spec")
 	flags.Uint64Var(&q.Seed, "seed", 1, "`SEED` of what is drawn by lot")
 	flags.IntVar(&q.Seeds, "seeds", q.defaultSeeds, "make `N` runs of each spec, with seeds counted from --seed")
 	flags.DurationVar(&q.Until, "until", 0, "end each run at this virtual `time`, such as 2h (default 7 days)")
