@@ -47,7 +47,7 @@ func startReal(t *testing.T, component string, agent *kubelet.Agent) *controlpla
 			t.Error(err)
 		}
 	})
-	agent.Start, agent.Stop, agent.Behaves = 100*time.Millisecond, 50*time.Millisecond, kubelet.ByTag
+	agent.Start, agent.Stop, agent.Behaves = 100*time.Millisecond, 50*time.Millisecond, behaves
 	if err := c.RunKubelet(agent); err != nil {
 		t.Fatal(err)
 	}

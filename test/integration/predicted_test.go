@@ -1,0 +1,284 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/rollout/stock"
+	"github.com/daemonplan/daemonplan/test/integration/kubelet"
+)
+
+// TestDaemonSetControllerIsPredicted: what package stock plans for the objects of a real API server is what the DaemonSet
+// controller of Kubernetes then does there, and the end that a simulation comes to is the end.
+func TestDaemonSetControllerIsPredicted(t *testing.T) {
+	c := startReal(t, "kube-controller-manager", &kubelet.Agent{Scheduled: true})
+	if _, err := c.Scheduler("kube-scheduler"); err != nil {
+		t.Skip(err)
+	}
+	theirs := &daemonSetController{cluster: c}
+	theirs.start(t)
+	for _, test := range []struct {
+		name  string
+		nodes int
+		run   func(*predicted)
+	}{
+		{"Update", 7, func(w *predicted) { w.updates(rolling(2, 0)) }},
+		{"Surge", 7, func(w *predicted) { w.updates(rolling(0, 2)) }},
+		{"MinReadySeconds", 5, func(w *predicted) {
+			w.updates(rolling(2, 0), func(ds *appsv1.DaemonSet) { ds.Spec.MinReadySeconds = 2 })
+		}},
+		{"LostNodes", 16, (*predicted).standsStill},
+		{"HostPort", 3, func(w *predicted) {
+			w.surges("ports", func(ds *appsv1.DaemonSet) {
+				ds.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 9100, HostPort: 9100}}
+			})
+		}},
+		{"AntiAffinity", 3, func(w *predicted) {
+			w.surges("anti-affinity", func(ds *appsv1.DaemonSet) {
+				ds.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+						LabelSelector: ds.Spec.Selector, TopologyKey: corev1.LabelHostname,
+					}},
+				}}
+			})
+		}},
+		{"NoRoom", 3, func(w *predicted) {
+			w.surges("Insufficient cpu", func(ds *appsv1.DaemonSet) {
+				ds.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("40"), // of 64
+				}
+			})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
+		})
+	}
+}
+
+// predicted is a world with a DaemonSet that the controller of Kubernetes updates.
+type predicted struct {
+	*annotated
+	nodes int
+}
+
+// rolling is a strategy with a budget.
+func rolling(maxUnavailable, maxSurge int32) func(*appsv1.DaemonSet) {
+	return func(ds *appsv1.DaemonSet) {
+		ds.Annotations = nil
+		ds.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{
+			Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+				MaxUnavailable: new(intstr.FromInt32(maxUnavailable)), MaxSurge: new(intstr.FromInt32(maxSurge)),
+			},
+		}
+	}
+}
+
+// installed makes the DaemonSet, and waits until so many pods are available and the others are there.
+func (w *predicted) installed(available int32, change ...func(*appsv1.DaemonSet)) {
+	w.Helper()
+	w.set("", change...)
+	w.waitFor("the installation", w.podsText, func() error {
+		s := w.current().Status
+		if s.CurrentNumberScheduled != int32(w.nodes) || s.NumberAvailable != available || s.ObservedGeneration == 0 {
+			return fmt.Errorf("%d scheduled, %d available", s.CurrentNumberScheduled, s.NumberAvailable)
+		}
+		return nil
+	})
+	w.audit.Begin()
+}
+
+// predict returns the first plan for the DaemonSet of now with the change, and how a simulation of it ends.
+func (w *predicted) predict(
+	change func(*appsv1.DaemonSet), model simulate.Model, events ...simulate.Event,
+) (rollout.Plan, simulate.Report) {
+	w.Helper()
+	ds := w.current()
+	before := ds.DeepCopy()
+	change(ds)
+	// What comes back is what the API server would store.
+	if err := w.Patch(w.Context(), ds, client.MergeFrom(before), client.DryRunAll); err != nil {
+		w.Fatal(err)
+	}
+	spec, err := manifest.FromDaemonSet(ds)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	if err := w.List(w.Context(), &nodes, client.MatchingLabels{"world": w.namespace}); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.List(w.Context(), &pods, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	snapshot := rollout.Snapshot{Now: time.Now()}
+	for i := range nodes.Items {
+		snapshot.Nodes = append(snapshot.Nodes, &nodes.Items[i])
+	}
+	for i := range pods.Items {
+		snapshot.Pods = append(snapshot.Pods, &pods.Items[i])
+	}
+	for _, revision := range w.revisions() {
+		snapshot.Revisions = append(snapshot.Revisions, &revision)
+	}
+	planner, err := stock.NewKubernetes(spec, 1)
+	if err != nil {
+		w.Fatal(err)
+	}
+	plan, err := planner.Plan(snapshot)
+	if err != nil {
+		w.Fatal(err)
+	}
+	report, err := simulate.Run(simulate.Scenario{
+		Spec: spec, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: model, Events: events, Limit: time.Hour, Unverified: true,
+		Planner: func(spec rollout.Spec) (simulate.PlanFunc, error) {
+			planner, err := stock.NewKubernetes(spec, 1)
+			return planner.Plan, err
+		},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return plan, report
+}
+
+// at counts the pods of an image tag, by whether they are Ready.
+func (w *predicted) at(tag string) (ready, unready int) {
+	for _, pod := range w.all() {
+		if !strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+tag) {
+			continue
+		}
+		isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if isReady {
+			ready++
+		} else {
+			unready++
+		}
+	}
+	return ready, unready
+}
+
+// all are the pods of the world, also several of a node.
+func (w *predicted) all() []corev1.Pod {
+	w.Helper()
+	var list corev1.PodList
+	if err := w.List(w.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
+	return list.Items
+}
+
+// updates: how many pods are asked for at first, how many are made, and how many nodes are down at most.
+func (w *predicted) updates(strategy ...func(*appsv1.DaemonSet)) {
+	w.installed(int32(w.nodes), strategy...)
+	model := simulate.Model{Kubelets: []simulate.Kubelet{{Ready: simulate.Fixed(100 * time.Millisecond)}}}
+	plan, report := w.predict(tag("v2"), model)
+	if len(plan.Deletes)+len(plan.Creates) != 2 || report.End != simulate.EndDone {
+		w.Fatalf("predicted are %d deletes and %d creates at first, and the end %v", len(plan.Deletes), len(plan.Creates),
+			report.End)
+	}
+	w.change(tag("v2"))
+	w.waitFor("the update", w.podsText, func() error {
+		if ready, _ := w.at("v2"); ready != w.nodes || len(w.all()) != w.nodes {
+			return fmt.Errorf("%d pods are updated and ready", ready)
+		}
+		return nil
+	})
+	created, deleted, peak := w.counts()
+	if created != w.nodes || deleted != w.nodes || created != report.Created || peak != report.Unavailable.Peak {
+		w.Errorf("%d pods made, %d deleted, %d nodes down at once; predicted were %d and %d down", created, deleted, peak,
+			report.Created, report.Unavailable.Peak)
+	}
+}
+
+// standsStill: with as many nodes lost as maxUnavailable, the pods there are replaced, and no other ever is.
+func (w *predicted) standsStill() {
+	lost := map[string]bool{w.node(2): true, w.node(7): true, w.node(11): true}
+	behaviors.Store(w.namespace, func(pod *corev1.Pod) kubelet.Behavior {
+		if lost[pod.Spec.NodeName] {
+			return kubelet.StaysUnready
+		}
+		return kubelet.GetsReady
+	})
+	w.installed(13, rolling(3, 0))
+	var events []simulate.Event
+	for node := range lost {
+		events = append(events, simulate.Event{What: simulate.NodeNotReady, Node: node})
+	}
+	plan, report := w.predict(tag("v2"), simulate.Model{}, events...)
+	var doomed []string
+	for _, d := range plan.Deletes {
+		doomed = append(doomed, d.Node)
+	}
+	if slices.Sort(doomed); !slices.Equal(doomed, slices.Sorted(maps.Keys(lost))) || report.End == simulate.EndDone {
+		w.Fatalf("predicted are deletes on %v, and the end %v", doomed, report.End)
+	}
+	w.change(tag("v2"))
+	w.waitFor("the pods on lost nodes to be replaced", w.podsText, func() error {
+		if ready, unready := w.at("v2"); ready != 0 || unready != 3 {
+			return fmt.Errorf("%d new pods are ready, %d are not", ready, unready)
+		}
+		return nil
+	})
+	w.stays("the others are left alone", 5*time.Second, func() error {
+		if ready, _ := w.at("v1"); ready != 13 {
+			return fmt.Errorf("%d old pods serve", ready)
+		}
+		return nil
+	})
+}
+
+// surges: where no second pod can be bound, the first node that surges is the last one.
+func (w *predicted) surges(why string, change func(*appsv1.DaemonSet)) {
+	for i := range w.nodes { // as a kubelet does
+		w.editNode(w.node(i), func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = n.Name })
+	}
+	w.installed(int32(w.nodes), rolling(0, 1), change)
+	ds := w.current()
+	spec, err := manifest.FromDaemonSet(ds)
+	if err != nil {
+		w.Fatal(err)
+	}
+	plan, report := w.predict(tag("v2"), simulate.Model{})
+	if len(plan.Creates) != 1 || report.End != simulate.EndStuck || report.Finished != 0 {
+		w.Fatalf("predicted are %d creates, and the end %v", len(plan.Creates), report.End)
+	}
+	if planner, err := rollout.New(spec); err != nil || why != "Insufficient cpu" && len(planner.Warnings()) == 0 {
+		w.Errorf("nobody warns of %s, error %v", why, err)
+	}
+	w.change(tag("v2"))
+	w.waitFor("a new pod that the scheduler refuses", w.podsText, func() error {
+		refused := func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && strings.Contains(c.Message, why)
+		}
+		for _, pod := range w.all() {
+			if slices.ContainsFunc(pod.Status.Conditions, refused) {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	w.stays("nothing goes on", 5*time.Second, func() error {
+		if ready, _ := w.at("v1"); ready != w.nodes || len(w.all()) != w.nodes+1 {
+			return fmt.Errorf("%d old pods serve, and there are %d pods", ready, len(w.all()))
+		}
+		return nil
+	})
+}
