@@ -67,7 +67,9 @@ func failures(
 	plan := cluster.Plan
 	if driver != nil {
 		driver.Forget()
-		plan = (&asPlans{Controller: driver, world: w}).plan
+		if plan, err = drivenBy(driver, w, spec); err != nil {
+			return nil, err
+		}
 	}
 	for cluster.Now().Before(until) {
 		// A step at a time, so that the run ends at an instant and not after a number of steps, of which the two make different ones.

@@ -117,6 +117,12 @@ type asPlans struct {
 	memory rollout.Memory // of the stock planner
 }
 
+// drivenBy returns what plans in the world as the driver does.
+func drivenBy(driver *differential.Controller, w differential.World, spec rollout.Spec) (harness.PlanFunc, error) {
+	imitation, err := stock.NewKubernetes(spec, uint64(len(w.Pods)))
+	return (&asPlans{Controller: driver, world: w, stock: imitation}).plan, err
+}
+
 func (a *asPlans) plan(s rollout.Snapshot) (rollout.Plan, error) {
 	w := a.world
 	w.Now, w.Nodes, w.Pods, w.Revisions = s.Now, s.Nodes, s.Pods, s.Revisions
@@ -184,11 +190,9 @@ func travel(
 	plan := cluster.Plan
 	if driver != nil {
 		driver.Forget()
-		imitation, err := stock.NewKubernetes(spec, uint64(len(w.Pods)))
-		if err != nil {
+		if plan, err = drivenBy(driver, w, spec); err != nil {
 			return course{}, err
 		}
-		plan = (&asPlans{Controller: driver, world: w, stock: imitation}).plan
 	}
 	bound := newPromise(w, spec)
 	t := course{end: map[string]string{}}

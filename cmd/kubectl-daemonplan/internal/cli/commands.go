@@ -105,7 +105,9 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.tellController(result, output == "json" || output == "yaml")
+			if isData := output == "json" || output == "yaml"; !isData || s.controller != "" {
+				s.tellController(result, isData)
+			}
 			s.tellChange(output == "json" || output == "yaml")
 			switch output {
 			case "json", "yaml":
@@ -181,7 +183,9 @@ func (p *program) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s.tellController(result, false)
+			if s.controller != "" {
+				s.tellController(result, false)
+			}
 			s.tellChange(false)
 			for _, node := range nodes {
 				if err := result.Explain(&p.out, node); err != nil {
@@ -224,7 +228,7 @@ func splitNodes(args []string) (set string, nodes []string) {
 	return "", args
 }
 
-// tellController says whose plan it is, if it is not one of daemonplan. Beside JSON or YAML it is said on standard error.
+// tellController says whose plan it is. Beside JSON or YAML it is said on standard error.
 func (s *source) tellController(result *plan.Result, isData bool) {
 	for _, line := range result.Whose() {
 		if isData {

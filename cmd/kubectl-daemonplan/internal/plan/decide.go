@@ -76,10 +76,15 @@ func decide(
 // chance is the seed of what is chance in a plan.
 const chance = 1
 
-// Whose says whose plan it is, and what of the set that controller does not obey; nil: it is one of daemonplan.
+// Whose says whose plan it is, and what of the set that controller does not obey.
 func (r *Result) Whose() []string {
-	if r.By != controllers.Kubernetes {
-		return nil
+	const ours = "As a controller does it that plans with daemonplan"
+	switch {
+	case r.By == controllers.Kubernetes:
+	case r.Set.Group == objects.GroupApps:
+		return []string{ours + "; --controller kubernetes shows the DaemonSet controller of Kubernetes."}
+	default:
+		return []string{ours + ". The controller of this kind may do otherwise."}
 	}
 	lines := []string{
 		"As the DaemonSet controller of Kubernetes does it. " +
