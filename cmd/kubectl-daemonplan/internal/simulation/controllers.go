@@ -30,7 +30,7 @@ func (q *question) checkControllers() error {
 	return nil
 }
 
-// runControllers makes of each candidate one for each controller that was asked for. The labels then say whose behaviour is shown.
+// runControllers makes of each candidate one for each controller that was asked for. The labels then say whose behaviour it is.
 func (e *experiment) runControllers() error {
 	var list []*candidate
 	used := make(map[string]bool)
