@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -178,17 +179,17 @@ func (r *Result) Encode(out io.Writer, format string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(d, "", "  ")
+	data, err := text.JSON(d)
 	if err == nil && format == "yaml" {
-		text, err = yaml.JSONToYAML(text)
+		data, err = yaml.JSONToYAML(data)
 	}
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		text = append(text, '\n')
+		data = append(data, '\n')
 	}
-	_, err = out.Write(text)
+	_, err = out.Write(data)
 	return err
 }
 

@@ -1,13 +1,13 @@
 package simulation
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -171,11 +171,11 @@ func quantilesIn(values []float64) quantiles {
 
 // printAnswer prints an answer as JSON.
 func printAnswer(out io.Writer, answer any) error {
-	text, err := json.MarshalIndent(answer, "", "  ")
+	data, err := text.JSON(answer)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
+	_, err = fmt.Fprintf(out, "%s\n", data)
 	return err
 }
 
