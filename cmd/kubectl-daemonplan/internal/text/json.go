@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// JSON is the value as indented JSON, in which everything that a terminal might obey is escaped: see [Printable]. Programs read the
-// same text.
+// JSON is the value as indented JSON, in which everything that a terminal might obey is escaped: see [Printable]. Programs read
+// the same text.
 func JSON(value any) ([]byte, error) {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
