@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 func method(m inplace.Method) kit.SpecOption {
@@ -435,4 +437,89 @@ func withTwin(l *lab) {
 		}
 	}
 	l.snapshot.Revisions = append(l.snapshot.Revisions, object)
+}
+
+// TestRefusedSteps: what the API server has refused is not sent again (I1). A pod whose update it cuts short carries its revision, and
+// is outdated all the same; one that is only not made ready for the first time, or of which something else was refused, is not.
+func TestRefusedSteps(t *testing.T) {
+	refused := func(revision string, reason rollout.Reason) func(*lab) {
+		return func(l *lab) {
+			for _, message := range []string{"no, as said", "no"} { // whichever is listed first
+				l.snapshot.InFlight.Refused = append(l.snapshot.InFlight.Refused, rollout.RefusedPatch{
+					UID: "pod-a0", Revision: l.hash(revision), Reason: reason, Message: message,
+				})
+			}
+		}
+	}
+	ofAnother := func(l *lab) {
+		refused("update", rollout.ReasonInPlaceUnfinished)(l)
+		for i := range l.snapshot.InFlight.Refused {
+			l.snapshot.InFlight.Refused[i].UID = "pod-of-another-node"
+		}
+	}
+	half := func(p *corev1.Pod) {
+		updatable(p)
+		halfUpdated(p)
+	}
+	done := func(p *corev1.Pod) {
+		half(p)
+		p.Annotations[inplace.StateKey] = `{"revision":"any","updateTimestamp":"2026-01-01T11:59:00Z","lastContainerStatuses":null}`
+	}
+	gated := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
+	}
+	twoContainers := func(s *rollout.Spec) {
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side:v2"})
+	}
+	goesOn := []string{"patch a0/status InPlaceUnfinished", "patch a0 InPlaceUnfinished"}
+	recreated := []string{"delete a0 Outdated"}
+	unfinished := refused("update", rollout.ReasonInPlaceUnfinished)
+	for _, test := range []struct {
+		name    string
+		options []kit.SpecOption
+		pod     podOf
+		given   func(*lab)
+		want    []string
+		words   string // of the obstruction
+	}{
+		{"nothing is refused", nil, newPod(half), func(*lab) {}, goesOn, ""},
+		{"a later batch", nil, newPod(half), unfinished, recreated, "no"},
+		{"a later batch, for no known reason", nil, newPod(half), refused("update", rollout.ReasonNone), recreated, "no"},
+		{"a later batch, in place only", []kit.SpecOption{method(inplace.Only)}, newPod(half), unfinished, nil, "no"},
+		{"of another pod", nil, newPod(half), ofAnother, goesOn, ""},
+		{"of another revision", nil, newPod(half), refused("old", rollout.ReasonInPlaceUnfinished), goesOn, ""},
+		{"to take it back", nil, newPod(half), refused("update", rollout.ReasonTakenBack), goesOn, ""},
+		{"of an update that is complete", nil, newPod(done), unfinished, nil, ""},
+		{"of a pod that was never updated", nil, newPod(kit.Unready(), gated), unfinished, []string{"patch a0/status NewPod"}, ""},
+		{"with a record that nobody can read", nil, newPod(gated, kit.Unready(), unreadableRecord), unfinished, nil, ""},
+		{"of a pod that its hook holds again", nil, newPod(half, inState(lifecycle.PreparingUpdate)), unfinished,
+			[]string{"patch a0 TakenBack", "patch a0/status TakenBack", "patch a0 TakenBack"}, ""},
+		{"of a pod that its hook has yet to put back", nil, newPod(done, inState(lifecycle.Updated)), unfinished, recreated, "no"},
+		{"the first step", nil, oldPod(updatable), refused("update", rollout.ReasonOutdated), recreated, "no"},
+		{"to take back what waits for its hook", []kit.SpecOption{partition("1")}, oldPod(updatable, inState(lifecycle.PreparingUpdate)),
+			refused("old", rollout.ReasonTakenBack), nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(append([]kit.SpecOption{method(inplace.IfPossible), twoContainers}, test.options...)...).add(on("a", test.pod))
+			test.given(l)
+			plan := l.plan(t)
+			var got []string
+			for _, d := range plan.Deletes {
+				got = append(got, "delete "+d.Pod+" "+d.Reason.String())
+			}
+			for _, p := range plan.Patches {
+				where := p.Pod
+				if p.Subresource != "" {
+					where += "/" + p.Subresource
+				}
+				got = append(got, "patch "+where+" "+p.Reason.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || plan.Obstructions["a"] != test.words {
+				t.Errorf("words %q, want %q; -want +got:\n%s\n%s", plan.Obstructions["a"], test.words, diff, plan.Explain("a"))
+			}
+			for _, v := range verify.Plan(l.spec, l.snapshot, &plan) {
+				t.Error(v)
+			}
+		})
+	}
 }

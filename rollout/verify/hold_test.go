@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,8 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
+	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/verify"
 )
 
 func outdatedABCD() change { return handPods("available", "a-old", "b-old", "c-old", "d-old") }
@@ -407,4 +410,101 @@ func TestVerifyInPlaceReading(t *testing.T) {
 			plant: func(s *handmade) { s.decision("a").Verb = rollout.VerbUpdate }, want: 12, mention: "verb update with 0 creates",
 		},
 	})
+}
+
+// TestRefusedUpdates: a pod whose update in place the API server has cut short is outdated, though it carries its revision (I1); of
+// other pods a refusal says nothing. A plan that does not know of the refusal is right for these only.
+func TestRefusedUpdates(t *testing.T) {
+	half := func(p *corev1.Pod) {
+		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: lifecycle.InPlaceUpdateReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(kit.Noon().Add(-time.Hour)),
+		})
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "main", ImageID: "any", Ready: true}, {Name: "side", ImageID: "any", Ready: true},
+		}
+		p.Spec.Containers[1].Image = "side:v0"
+		p.Annotations = map[string]string{inplace.StateKey: `{"revision":"any","updateTimestamp":"2026-01-01T11:59:00Z",` +
+			`"lastContainerStatuses":null,"nextContainerImages":{"side":"side:v1"}}`}
+	}
+	done := func(p *corev1.Pod) {
+		half(p)
+		p.Spec.Containers[1].Image = "side:v1"
+		p.Annotations[inplace.StateKey] = `{"revision":"any","updateTimestamp":"2026-01-01T11:59:00Z","lastContainerStatuses":null}`
+	}
+	recorded := func(record string, change func(*corev1.Pod)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			change(p)
+			if p.Annotations[inplace.StateKey] = record; record == "" {
+				delete(p.Annotations, inplace.StateKey)
+			}
+		}
+	}
+	state := func(state lifecycle.State, change func(*corev1.Pod)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			change(p)
+			p.Labels[lifecycle.StateLabel] = string(state)
+		}
+	}
+	unready := func(p *corev1.Pod) {
+		half(p)
+		kit.Unready()(p)
+		p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == lifecycle.InPlaceUpdateReady
+		})
+	}
+	spec := kit.Spec("agent", kit.InPlaceIfPossible(), func(s *rollout.Spec) {
+		s.Template.Spec.Containers = append(s.Template.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})
+	})
+	hash := kit.Hash(spec)
+	planner, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		pod    func(*corev1.Pod)
+		uid    types.UID
+		of     string
+		reason rollout.Reason
+		cut    bool
+	}{
+		{"a later batch", half, "pod-a", hash, rollout.ReasonInPlaceUnfinished, true},
+		{"no known reason", half, "pod-a", hash, rollout.ReasonNone, true},
+		{"another pod", half, "pod-b", hash, rollout.ReasonInPlaceUnfinished, false},
+		{"another revision", half, "pod-a", "other", rollout.ReasonInPlaceUnfinished, false},
+		{"another step", half, "pod-a", hash, rollout.ReasonTakenBack, false},
+		{"complete", done, "pod-a", hash, rollout.ReasonInPlaceUnfinished, false},
+		{"complete, and not put back", state(lifecycle.Updated, done), "pod-a", hash, rollout.ReasonInPlaceUnfinished, true},
+		{"complete, and Normal", state(lifecycle.Normal, done), "pod-a", hash, rollout.ReasonInPlaceUnfinished, false},
+		{"half, and Normal", state(lifecycle.Normal, half), "pod-a", hash, rollout.ReasonInPlaceUnfinished, true},
+		{"asked to be updated", state(lifecycle.PreparingUpdate, half), "pod-a", hash, rollout.ReasonInPlaceUnfinished, false},
+		{"never updated", recorded("", unready), "pod-a", hash, rollout.ReasonInPlaceUnfinished, false},
+		{"an unreadable record", recorded("{", unready), "pod-a", hash, rollout.ReasonInPlaceUnfinished, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := kit.Pod("a", kit.Of(spec), kit.OnNode("a"))
+			test.pod(pod)
+			s := rollout.Snapshot{
+				Now: kit.Noon(), Nodes: kit.Nodes("a"), Pods: []*corev1.Pod{pod},
+				Revisions: []*appsv1.ControllerRevision{kit.Revision(spec, 1)},
+			}
+			blind, err := planner.Plan(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.InFlight.Refused = []rollout.RefusedPatch{{UID: test.uid, Revision: test.of, Reason: test.reason, Message: "no"}}
+			plan, err := planner.Plan(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if violations := verify.Plan(spec, s, &plan); len(violations) > 0 {
+				t.Errorf("the right plan: %v", violations)
+			}
+			if violations := verify.Plan(spec, s, &blind); (len(violations) > 0) != test.cut {
+				t.Errorf("the plan that knows of no refusal: %v, want violations: %v", violations, test.cut)
+			}
+		})
+	}
 }
