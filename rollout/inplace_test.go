@@ -439,8 +439,8 @@ func withTwin(l *lab) {
 	l.snapshot.Revisions = append(l.snapshot.Revisions, object)
 }
 
-// TestRefusedSteps: what the API server has refused is not sent again (I1). A pod whose update it cuts short carries its revision, and
-// is outdated all the same; one that is only not made ready for the first time, or of which something else was refused, is not.
+// TestRefusedSteps: what the API server has refused is not sent again (I1). A pod whose update it cuts short carries its revision,
+// and is outdated all the same; one that is only not made ready for the first time, or of which something else was refused, is not.
 func TestRefusedSteps(t *testing.T) {
 	refused := func(revision string, reason rollout.Reason) func(*lab) {
 		return func(l *lab) {
@@ -496,11 +496,12 @@ func TestRefusedSteps(t *testing.T) {
 			[]string{"patch a0 TakenBack", "patch a0/status TakenBack", "patch a0 TakenBack"}, ""},
 		{"of a pod that its hook has yet to put back", nil, newPod(done, inState(lifecycle.Updated)), unfinished, recreated, "no"},
 		{"the first step", nil, oldPod(updatable), refused("update", rollout.ReasonOutdated), recreated, "no"},
-		{"to take back what waits for its hook", []kit.SpecOption{partition("1")}, oldPod(updatable, inState(lifecycle.PreparingUpdate)),
-			refused("old", rollout.ReasonTakenBack), nil, ""},
+		{"to take back what waits for its hook", []kit.SpecOption{partition("1")},
+			oldPod(updatable, inState(lifecycle.PreparingUpdate)), refused("old", rollout.ReasonTakenBack), nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLab(append([]kit.SpecOption{method(inplace.IfPossible), twoContainers}, test.options...)...).add(on("a", test.pod))
+			options := append([]kit.SpecOption{method(inplace.IfPossible), twoContainers}, test.options...)
+			l := newLab(options...).add(on("a", test.pod))
 			test.given(l)
 			plan := l.plan(t)
 			var got []string

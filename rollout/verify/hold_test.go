@@ -412,8 +412,8 @@ func TestVerifyInPlaceReading(t *testing.T) {
 	})
 }
 
-// TestRefusedUpdates: a pod whose update in place the API server has cut short is outdated, though it carries its revision (I1); of
-// other pods a refusal says nothing. A plan that does not know of the refusal is right for these only.
+// TestRefusedUpdates: a pod whose update in place the API server has cut short is outdated, though it carries its revision (I1);
+// of other pods a refusal says nothing. A plan that does not know of the refusal is right for these only.
 func TestRefusedUpdates(t *testing.T) {
 	half := func(p *corev1.Pod) {
 		p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: lifecycle.InPlaceUpdateReady}}
