@@ -129,8 +129,8 @@ func (r *run) deleteFailed(i int32) {
 		}
 		key := backoffKey{node: r.decision(i).Node, revision: r.revisionOf(p)}
 		if p.traits.hasAny(preparingDelete) { // the back-off was waited for before it began to leave
-			if r.delete(i, j, VerbDelete, ReasonReleased) && !r.backoffs.isGoing(key, p.Object.UID) {
-				r.followFailed(i, p, key) // the memory of that is lost
+			if r.delete(i, j, VerbDelete, ReasonReleased) && r.keepsSeries() && !r.backoffs.isGoing(key, p.Object.UID) {
+				r.noteFailed(i, p, key) // the memory of that is lost
 			}
 			continue
 		}
@@ -143,16 +143,19 @@ func (r *run) deleteFailed(i int32) {
 			continue
 		}
 		if r.delete(i, j, VerbDelete, ReasonFailed) {
-			r.backoffs.deleted(key)
-			r.followFailed(i, p, key)
+			r.noteFailed(i, p, key)
 		}
 	}
 }
 
-// followFailed makes a pod that this plan deletes part of the series of its node and revision, if anything asks for series (F1).
-func (r *run) followFailed(i int32, p *pod, key backoffKey) {
-	if r.failures != nil || r.rules.Stages.Len() > 0 {
-		r.backoffs.deleted(key)
+// keepsSeries reports whether anything asks for the series of failed pods (F1).
+func (r *run) keepsSeries() bool { return r.failures != nil || r.rules.Stages.Len() > 0 }
+
+// noteFailed notes that this plan deletes a Failed pod: the next one waits for its back-off (M2), and the pod belongs to the
+// series of its node and revision (F1).
+func (r *run) noteFailed(i int32, p *pod, key backoffKey) {
+	r.backoffs.deleted(key)
+	if r.keepsSeries() {
 		r.backoffs.follow(key, p.Object.UID, failure.TroubleSince(r.nodes[i].Object, p.Object))
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 func ExampleNewKubernetes() {
 	_, err := stock.NewKubernetes(kit.Spec("agent", kit.MaxUnavailable("ten")), 1)
-	fmt.Println(err != nil)
-	// Output: true
+	fmt.Println(err)
+	// Output: spec.strategy.maxUnavailable: Invalid value: "ten": must be an integer or a percentage such as "10%"
 }
 
 // One node of four is lost with its pod on it, and maxUnavailable is 1. The controller replaces the pod that cannot be replaced, and

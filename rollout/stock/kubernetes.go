@@ -20,8 +20,8 @@ type Kubernetes struct {
 }
 
 // NewKubernetes returns a planner for the spec. Of its strategy Type, MaxUnavailable and MaxSurge count; Burst is the setting of
-// the controller, which is 250 if it is nil. The seed draws what is chance with the controller. The errors are those of
-// [rollout.New].
+// the controller, which is 250 if it is nil, and of which a percentage is of the desired nodes. The seed draws what is chance
+// with the controller. The errors are those of [rollout.New].
 func NewKubernetes(spec rollout.Spec, seed uint64) (*Kubernetes, error) {
 	if spec.Burst == nil {
 		spec.Burst = new(intstr.FromInt32(burstReplicas))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -127,6 +128,9 @@ func TestBurst(t *testing.T) {
 	if len(plan.Creates) != 4 || burst != 5 {
 		t.Errorf("%d creates, %d nodes wait for burst", len(plan.Creates), burst)
 	}
+	if spec, s := outdated(9, kit.MaxUnavailable("100%"), kit.Burst("50%")); len(planFor(t, spec, 1, s).Deletes) != 5 {
+		t.Error("half of nine nodes are not five")
+	}
 	many, s := outdated(300, kit.MaxUnavailable("100%"))
 	if plan := planFor(t, many, 1, s); len(plan.Deletes) != 250 {
 		t.Errorf("%d deletes of 300: the controller's own burst is 250", len(plan.Deletes))
@@ -224,15 +228,12 @@ func TestPlanIsPure(t *testing.T) {
 			t.Fatal(err)
 		}
 		actions := int32(0)
-		for i := range plan.Decisions[:len(c.Snapshot.Nodes)] {
+		for i := range plan.Decisions { // each action belongs to one
 			d := &plan.Decisions[i]
 			actions += d.Creates + d.Deletes
 			if plan.Because(d) == "" {
 				t.Fatalf("node %s: %v, and no reason", d.Node, d.Verb)
 			}
-		}
-		for _, d := range plan.Deletes { // what is deleted on nodes that do not exist belongs to no decision of a node
-			actions += int32(btoi(!slices.ContainsFunc(c.Snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == d.Node })))
 		}
 		if int(actions) != len(plan.Creates)+len(plan.Deletes) {
 			t.Fatalf("%d actions, of which the decisions know %d", len(plan.Creates)+len(plan.Deletes), actions)
@@ -240,11 +241,33 @@ func TestPlanIsPure(t *testing.T) {
 	})
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// TestEarlierPlansStay: a plan that is made with what an earlier one has read changes nothing of that one.
+func TestEarlierPlansStay(t *testing.T) {
+	spec := kit.Spec("agent")
+	s := rollout.Snapshot{Now: kit.Noon(), Revisions: []*appsv1.ControllerRevision{kit.Revision(spec, 1)}}
+	for _, name := range []string{"a", "b", "c"} {
+		s.Nodes = append(s.Nodes, kit.Node(name))
+		s.Pods = append(s.Pods, kit.Pod("agent-"+name, kit.Of(spec), kit.OnNode(name)))
 	}
-	return 0
+	k := planner(t, spec, 1)
+	base, err := rollout.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := base.Plan(s) // at rest, so that its decisions may be shared
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(first.Decisions)
+	for range 2 {
+		s = s.After(first.Carry())
+		if _, err := k.Plan(s); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(before, first.Decisions) {
+			t.Fatalf("decisions were %v, and are %v", before, first.Decisions)
+		}
+	}
 }
 
 func TestNewKubernetesRefuses(t *testing.T) {

@@ -32,7 +32,7 @@ func (s *sync) report() {
 	for _, n := range s.nodes {
 		s.awaitAvailable(n)
 		if n.decision == nil {
-			if s.unavailable > 0 && len(n.pods) > 0 {
+			if n.uses {
 				blocked = append(blocked, n)
 			}
 			continue
@@ -54,6 +54,7 @@ func (s *sync) report() {
 			blocked = append(blocked, n)
 		}
 	}
+	s.decideStrays()
 	if in.Waiting = budget.Waiting; in.Waiting > 0 {
 		slices.Sort(s.users)
 		s.plan.BudgetUsers = slices.Clip(s.users[:min(mostNodes, len(s.users))])
@@ -117,6 +118,23 @@ func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
 	return d
 }
 
+// decideStrays says of the pods on nodes that do not exist which of them the plan deletes.
+func (s *sync) decideStrays() {
+	deleted := make(map[string]bool)
+	for i := range s.plan.Deletes {
+		deleted[s.plan.Deletes[i].Pod] = true
+	}
+	for i := range s.strays {
+		d := &s.strays[i]
+		switch {
+		case deleted[d.Pod]:
+			d.Verb, d.Reason, d.Limit, d.Deletes = rollout.VerbDelete, rollout.ReasonNodeGone, rollout.LimitNone, 1
+		case d.Deletes > 0: // package rollout would
+			d.Verb, d.Reason, d.Limit, d.Deletes = rollout.VerbWait, rollout.ReasonRequested, rollout.LimitNone, 0
+		}
+	}
+}
+
 // idle says why nothing is done on the node.
 func (s *sync) idle(n *node, d *rollout.Decision) {
 	switch d.State {
@@ -152,18 +170,16 @@ func (s *sync) idle(n *node, d *rollout.Decision) {
 
 // state returns where the node stands, in the words of package rollout.
 func (s *sync) state(n *node) rollout.NodeState {
-	var live, ended int
+	ended := false
 	var updated, outdated *corev1.Pod
 	for _, pod := range n.pods {
 		switch {
 		case marked(pod):
 		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
-			ended++
+			ended = true
 		case s.isUpdated(pod):
-			live++
 			updated = pod
 		default:
-			live++
 			outdated = pod
 		}
 	}
@@ -182,7 +198,7 @@ func (s *sync) state(n *node) rollout.NodeState {
 		return rollout.StateStarting
 	case outdated != nil:
 		return rollout.StateOutdated
-	case ended > 0:
+	case ended:
 		return rollout.StateBroken
 	case len(n.pods) > 0:
 		return rollout.StateTerminating
@@ -261,24 +277,28 @@ func (s *sync) wakeAt(at time.Time) {
 // mostNodes is how many nodes are named of those in the way.
 const mostNodes = 5
 
-// reportBlockers says which nodes use up the budget, so that nothing goes on.
+// reportBlockers says which nodes are in the way, and that they use up the budget where they do.
 func (s *sync) reportBlockers(blocked []*node) {
 	byWhy := make(map[string]*rollout.Blocker)
 	var order []string
 	for _, n := range blocked {
-		why := "its pod is not Ready, and uses up the budget of the DaemonSet controller"
+		why, help := "its pod is not Ready, and", "see kubectl describe pod; or roll out a template that mends it"
 		if n.decision == nil {
-			why = "the node does not exist, and its pod uses up the budget of the DaemonSet controller"
+			why, help = "the node does not exist, and its pod", "delete the pod"
 		} else if n.decision.Placement.Outcome != placement.Run {
-			why = "the node is not to run the pod, and the one that is there uses up the budget of the DaemonSet controller"
+			why = "the node is not to run the pod, and the one that is there"
+			help = "bring the node back, or delete it so that its pod goes"
 		} else if c := s.plan.CauseOf(n.name); c != nil {
-			why = strings.TrimSuffix(c.Brief(), ".") + "; it uses up the budget of the DaemonSet controller"
+			why = strings.TrimSuffix(c.Brief(), ".") + "; it"
 		}
+		helps, end := []string{help}, " does not serve"
+		if n.uses {
+			helps, end = append(helps, "raise the budget by as many nodes"), " uses up the budget of the DaemonSet controller"
+		}
+		why += end
 		b := byWhy[why]
 		if b == nil {
-			b = &rollout.Blocker{Why: why, Helps: []string{
-				"bring the node back, or delete it so that its pod goes", "raise maxUnavailable by as many nodes",
-			}}
+			b = &rollout.Blocker{Why: why, Helps: helps}
 			byWhy[why] = b
 			order = append(order, why)
 		}

@@ -30,8 +30,10 @@ type sync struct {
 	previous  []metav1.Condition
 	backoffs  backoffs
 
-	// nodes in ascending order of their names, with those that do not exist but are named by pods.
+	// nodes in ascending order of their names, with those that do not exist but are named by pods. strays are the decisions about
+	// pods of the latter.
 	nodes    []*node
+	strays   []rollout.Decision
 	selector labels.Selector
 
 	desired, maxUnavailable, maxSurge int32
@@ -81,6 +83,7 @@ func (k *Kubernetes) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *syn
 		random:    rand.New(rand.NewPCG(k.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
+	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
@@ -93,10 +96,10 @@ func (k *Kubernetes) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *syn
 // scale turns the budgets into numbers of nodes. Both are rounded up, and a set whose budgets come to 0 may lose one pod.
 func (s *sync) scale() {
 	strategy := &s.spec.Strategy
-	s.burst = int(scaled(s.spec.Burst, 0))
 	for _, n := range s.nodes {
 		s.desired += count(n.shouldRun)
 	}
+	s.burst = int(scaled(s.spec.Burst, s.desired))
 	if strategy.Type != rollout.RollingUpdate {
 		return
 	}
@@ -142,6 +145,7 @@ func (s *sync) readNodes(snapshot rollout.Snapshot) {
 	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
 	byName := make(map[string]*node, len(snapshot.Nodes))
 	all := make([]node, len(snapshot.Nodes))
+	s.strays = s.plan.Decisions[len(snapshot.Nodes):]
 	for i := range snapshot.Nodes {
 		d := &s.plan.Decisions[i]
 		n := &all[i]

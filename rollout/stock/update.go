@@ -6,13 +6,16 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// changes are what the update would do with all the room in the world: first what needs none.
+// changes are what there is to update, whatever the budget has room for.
 type changes struct {
-	broken, candidates      []deletion
-	brokenBeside, beside    []create
+	// broken and brokenBeside need no room, because the outdated pod is not available; candidates and beside do.
+	broken, candidates   []deletion
+	brokenBeside, beside []create
+	// superseded pods go in any case, of the outnumbered ones as many as excess.
 	superseded, outnumbered []deletion
 	excess                  int
-	failed                  bool
+	// failed: a node that a pod names does not exist, for which the controller gives the update up.
+	failed bool
 }
 
 // survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out

@@ -48,7 +48,8 @@ func TestChangeOfNothing(t *testing.T) {
 	got := plans(t, agentAt("2.14.0"), "plan", "--example", "kubernetes", "-o", "wide", "--change", "-")
 	whose, want, _ := strings.Cut(same, "\n")
 	got = strings.TrimPrefix(got, whose+"\n")
-	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "With the spec of standard input: document 2 (DaemonSet observability/node-agent); the defaults that ") {
+	const spec = "With the spec of standard input: document 2 (DaemonSet observability/node-agent); the defaults that "
+	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, spec) {
 		t.Errorf("got\n%s\nwant at its end\n%s", got, want)
 	}
 	if _, after, _ := strings.Cut(got, "\n\n"); !strings.HasPrefix(after, plans(t, "", "diff", "--example", "kubernetes")) {
@@ -62,7 +63,8 @@ func TestChangeGolden(t *testing.T) {
 	golden(t, "change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-"))
 	kruise := strings.ReplaceAll(string(newKruiseFleet().yaml(t)), "log-agent:2.14.0", "log-agent:2.15.0")
 	golden(t, "kruise-change.txt", plans(t, kruise, "plan", "--example", "kruise", "--change", "-"))
-	golden(t, "eds-change.txt", plans(t, strings.ReplaceAll(string(edsFile), "pause:3.1", "pause:3.2"), "plan", "--example", "eds", "--change", "-"))
+	eds := strings.ReplaceAll(string(edsFile), "pause:3.1", "pause:3.2")
+	golden(t, "eds-change.txt", plans(t, eds, "plan", "--example", "eds", "--change", "-"))
 }
 
 // TestChangeOrder checks that the first group of nodes is what the plan begins at once.
@@ -81,8 +83,8 @@ func TestChangeOrder(t *testing.T) {
 	}
 }
 
-// TestChangeKeeps checks what of the set that is there stays: uid, labels and annotations that the manifest does not have, and the
-// annotation of "kubectl rollout restart".
+// TestChangeKeeps checks what of the set that is there stays: uid, labels and annotations that the manifest does not have, and
+// the annotation of "kubectl rollout restart".
 func TestChangeKeeps(t *testing.T) {
 	f := newFleet()
 	f.set.Annotations["example.com/note"] = "kept"
@@ -106,9 +108,11 @@ func TestChangeKeeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if next.Spec.UID != set.Spec.UID || next.Meta.Annotations["example.com/note"] != "kept" || next.Meta.Labels["team"] != "observability" ||
-			next.Meta.Labels["app.kubernetes.io/name"] != "node-agent" || next.Spec.Generation != generation || *next.Spec.TemplateGeneration != generation ||
-			next.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || !next.Meta.CreationTimestamp.Equal(&set.Meta.CreationTimestamp) {
+		if next.Spec.UID != set.Spec.UID || next.Meta.Annotations["example.com/note"] != "kept" ||
+			next.Meta.Labels["team"] != "observability" || next.Meta.Labels["app.kubernetes.io/name"] != "node-agent" ||
+			next.Spec.Generation != generation || *next.Spec.TemplateGeneration != generation ||
+			next.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" ||
+			!next.Meta.CreationTimestamp.Equal(&set.Meta.CreationTimestamp) {
 			t.Errorf("%s: %+v\n%+v", version, next.Meta, next.Spec)
 		}
 	}
