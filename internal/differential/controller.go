@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -28,7 +27,6 @@ const (
 type Controller struct {
 	real   *daemon.DaemonSetsController
 	clock  *testingclock.FakeClock
-	client *fake.Clientset
 	server *server
 
 	sets, revisions, pods, nodes cache.Indexer
@@ -40,14 +38,14 @@ type Controller struct {
 
 // NewController starts nothing: no informer runs, and the stores are empty until Load.
 func NewController() (*Controller, error) {
-	c := &Controller{clock: testingclock.NewFakeClock(time.Time{}), client: new(fake.Clientset), server: new(server)}
-	c.client.AddReactor("*", "*", c.server.react)
-	factory := informers.NewSharedInformerFactory(c.client, 0)
+	c := &Controller{clock: testingclock.NewFakeClock(time.Time{}), server: new(server)}
+	calls := client{server: c.server}
+	factory := informers.NewSharedInformerFactory(calls, 0)
 	sets, revisions := factory.Apps().V1().DaemonSets(), factory.Apps().V1().ControllerRevisions()
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	var err error
 	ctx := quiet(context.Background())
-	c.real, err = daemon.NewDaemonSetsController(ctx, sets, revisions, pods, nodes, c.client, c.newBackoff())
+	c.real, err = daemon.NewDaemonSetsController(ctx, sets, revisions, pods, nodes, calls, c.newBackoff())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +72,6 @@ func (c *Controller) newBackoff() *flowcontrol.Backoff {
 // controller forgets what it has asked for, but not which pods have failed: see Forget.
 func (c *Controller) Load(w World) error {
 	c.clock.SetTime(w.Now)
-	c.client.ClearActions() // it keeps a copy of each; the server has noted what matters
 	*c.burst = daemon.BurstReplicas
 	if w.Burst > 0 {
 		*c.burst = w.Burst

@@ -31,7 +31,7 @@ func report(test string, w differential.World, err error) error {
 		failed = errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 	}
 	return fmt.Errorf("%w\n%w\n"+
-		"in the root of the repository: go -C cmd/kubectl-daemonplan run . plan -f ../../internal/differential/%s --now %s\n%s",
+		"in the root of the repository: go -C cmd/kubectl-daemonplan run . plan --controller daemonplan -f ../../internal/differential/%s --now %s\n%s",
 		err, failed, file, w.Now.Format(time.RFC3339), text)
 }
 

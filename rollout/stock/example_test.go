@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	kit "github.com/daemonplan/daemonplan/rollout/rollouttest"
+	"github.com/daemonplan/daemonplan/rollout/stage"
 	"github.com/daemonplan/daemonplan/rollout/stock"
 )
 
@@ -11,6 +12,15 @@ func ExampleNewKubernetes() {
 	_, err := stock.NewKubernetes(kit.Spec("agent", kit.MaxUnavailable("ten")), 1)
 	fmt.Println(err)
 	// Output: spec.strategy.maxUnavailable: Invalid value: "ten": must be an integer or a percentage such as "10%"
+}
+
+// A DaemonSet of apps/v1 may have an annotation with a policy. The DaemonSet controller does not look at it.
+func ExampleObeyed() {
+	spec := kit.Spec("agent", kit.MaxUnavailable("10%"))
+	spec.Strategy.Policy.Stages = []stage.Stage{{Name: "first"}}
+	strategy := stock.Obeyed(spec).Strategy
+	fmt.Println(strategy.MaxUnavailable, len(strategy.Policy.Stages))
+	// Output: 10% 0
 }
 
 // One node of four is lost with its pod on it, and maxUnavailable is 1. The controller replaces the pod that cannot be replaced, and

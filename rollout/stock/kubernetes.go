@@ -19,18 +19,24 @@ type Kubernetes struct {
 	seed uint64
 }
 
-// NewKubernetes returns a planner for the spec. Of its strategy Type, MaxUnavailable and MaxSurge count; Burst is the setting of
-// the controller, which is 250 if it is nil, and of which a percentage is of the desired nodes. The seed draws what is chance
-// with the controller. The errors are those of [rollout.New].
-func NewKubernetes(spec rollout.Spec, seed uint64) (*Kubernetes, error) {
+// Obeyed returns what of a spec the DaemonSet controller of Kubernetes obeys: of the strategy Type, MaxUnavailable and MaxSurge,
+// and no hooks, overrides, pulls ahead or predecessor. Burst is the setting of the controller, which is 250 if it is nil, and of
+// which a percentage is of the desired nodes. The spec is not validated.
+func Obeyed(spec rollout.Spec) rollout.Spec {
 	if spec.Burst == nil {
 		spec.Burst = new(intstr.FromInt32(burstReplicas))
 	}
-	known := spec
-	known.Lifecycle, known.Overrides, known.PreDownload, known.Predecessor = lifecycle.Hooks{}, nil, nil, nil
-	known.Strategy = rollout.Strategy{
+	spec.Lifecycle, spec.Overrides, spec.PreDownload, spec.Predecessor = lifecycle.Hooks{}, nil, nil, nil
+	spec.Strategy = rollout.Strategy{
 		Type: spec.Strategy.Type, MaxUnavailable: spec.Strategy.MaxUnavailable, MaxSurge: spec.Strategy.MaxSurge,
 	}
+	return spec
+}
+
+// NewKubernetes returns a planner for what [Obeyed] leaves of the spec. The seed draws what is chance with the controller. The
+// errors are those of [rollout.New].
+func NewKubernetes(spec rollout.Spec, seed uint64) (*Kubernetes, error) {
+	known := Obeyed(spec)
 	if _, err := rollout.New(known); err != nil {
 		return nil, err
 	}

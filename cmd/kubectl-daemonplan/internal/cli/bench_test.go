@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
+
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
@@ -14,7 +16,7 @@ import (
 // TestDump plans a small dump, and compares the plan with what the dump was generated from.
 func TestDump(t *testing.T) {
 	var d plan.Document
-	out := plans(t, string(dump(300)), "-f", "-", "-o", "json", "--now", dumpNow.Format(time.RFC3339))
+	out := ours(t, string(dump(300)), "-f", "-", "-o", "json", "--now", dumpNow.Format(time.RFC3339))
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +24,7 @@ func TestDump(t *testing.T) {
 	if s := d.Status; s.Desired != 300 || s.Available != 300 || s.Updated != 100 || len(d.Actions.Deletes) != 6 || d.Budget.Waiting != 194 {
 		t.Errorf("status %+v, %d deletes, %d waiting", s, len(d.Actions.Deletes), d.Budget.Waiting)
 	}
-	if text := plans(t, string(dump(300)), "explain", "-f", "-", "ip-10-0-1-43.eu-west-1.compute.internal"); !strings.Contains(text, "outdated; ") {
+	if text := ours(t, string(dump(300)), "explain", "-f", "-", "ip-10-0-1-43.eu-west-1.compute.internal"); !strings.Contains(text, "outdated; ") {
 		t.Errorf("explain prints %q", text)
 	}
 }
@@ -54,7 +56,7 @@ func BenchmarkPlanShare(b *testing.B) {
 			b.Fatal(err)
 		}
 		middle := time.Now()
-		result, err := plan.Decide(in, target, dumpNow)
+		result, err := plan.Decide(in, target, dumpNow, controllers.Daemonplan)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
+
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 
@@ -31,7 +33,7 @@ func exampleCase(t *testing.T, example string) (simulate.Case, *plan.Result) {
 		t.Fatal(err)
 	}
 	in.Surround(target)
-	r, err := plan.Decide(in, target, fleetTime())
+	r, err := plan.Decide(in, target, fleetTime(), controllers.Daemonplan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func TestCasePlansTheSame(t *testing.T) {
 			c, r := exampleCase(t, example)
 			file := writeCase(t, c)
 			for _, args := range [][]string{{"diff"}, {"explain", r.Snapshot.Nodes[0].Name}, {"explain", r.Snapshot.Nodes[2].Name}} {
-				want := plans(t, "", append(args, "--example", example)...)
+				want := ours(t, "", append(args, "--example", example)...)
 				if got := plans(t, "", append(args, "--case", file)...); got != want {
 					t.Errorf("%v:\n%s\nwithout the case:\n%s", args, got, want)
 				}
@@ -65,7 +67,7 @@ func TestCasePlansTheSame(t *testing.T) {
 				before, _, _ = strings.Cut(before, `"waits"`)
 				return before
 			}
-			want := actions(plans(t, "", "--example", example, "-o", "json"))
+			want := actions(ours(t, "", "--example", example, "-o", "json"))
 			if got := actions(plans(t, "", "--case", file, "-o", "json")); got != want || len(want) < 100 {
 				t.Errorf("actions:\n%s\nwithout the case:\n%s", got, want)
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
@@ -58,9 +60,8 @@ func TestChangeOfNothing(t *testing.T) {
 }
 
 func TestChangeGolden(t *testing.T) {
-	golden(t, "controller-change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-",
-		"--controller", "kubernetes", "--forecast"))
-	golden(t, "change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-"))
+	golden(t, "controller-change.txt", plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-", "--forecast"))
+	golden(t, "change.txt", ours(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-"))
 	kruise := strings.ReplaceAll(string(newKruiseFleet().yaml(t)), "log-agent:2.14.0", "log-agent:2.15.0")
 	golden(t, "kruise-change.txt", plans(t, kruise, "plan", "--example", "kruise", "--change", "-"))
 	eds := strings.ReplaceAll(string(edsFile), "pause:3.1", "pause:3.2")
@@ -69,7 +70,7 @@ func TestChangeGolden(t *testing.T) {
 
 // TestChangeOrder checks that the first group of nodes is what the plan begins at once.
 func TestChangeOrder(t *testing.T) {
-	out := plans(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-")
+	out := ours(t, agentAt("2.15.0"), "plan", "--example", "kubernetes", "--change", "-")
 	_, first, _ := strings.Cut(out, "  first: ")
 	first, _, _ = strings.Cut(first, "\n")
 	_, deletes, _ := strings.Cut(out, "Delete 5 pods:\n")
@@ -234,6 +235,30 @@ func TestBadChanges(t *testing.T) {
 	}
 }
 
+// TestPolicyThatIsNotObeyed: with a policy that the controller does not obey that is said at once, and the plan shows beside what it
+// does what daemonplan would.
+func TestPolicyThatIsNotObeyed(t *testing.T) {
+	set := staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]")
+	out := plans(t, set, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+	const warning = "does it. It takes nodes in an order that is chance: those named are an example.\n" +
+		"Warning: this controller does not obey the policy of the annotation daemonplan.io/policy.\n"
+	if !strings.Contains(out, warning) || strings.Contains(out, "Stages") || strings.Contains(out, "stage first") {
+		t.Errorf("of the policy it says:\n%s", out)
+	}
+	for _, row := range []string{
+		`Nodes now +kubernetes +with daemonplan it would be`, `  replace +1 +1`, `  wait for maxUnavailable +3 +1`, `  wait for stage +0 +2`,
+	} {
+		if !regexp.MustCompile("(?m)^" + row + "$").MatchString(out) {
+			t.Errorf("there is no row %q:\n%s", row, out)
+		}
+	}
+	var d plan.Document
+	text := plans(t, set, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Warnings) == 0 || !strings.HasPrefix(d.Warnings[0], "this controller does not obey") {
+		t.Errorf("error %v, warnings %q", err, d.Warnings)
+	}
+}
+
 // An invalid selector has no text that could be shown as what changes; its mistake is another one.
 func TestChangeInvalidSelector(t *testing.T) {
 	agent := strings.ReplaceAll(agentAt("2.15.0"), "instance: prod", "instance: <prod>")
@@ -252,18 +277,31 @@ func TestChangeUnknownFields(t *testing.T) {
 	}
 }
 
-// TestControllerOfAPlan: the plan is that of the controller that is named, said first; and with JSON beside it.
+// TestControllerOfAPlan: the plan is that of the controller that runs the set, or that is named. It is said first; JSON has a
+// field.
 func TestControllerOfAPlan(t *testing.T) {
 	const first = "As the DaemonSet controller of Kubernetes does it. "
-	code, stdout, stderr := call("", "plan", "--controller", "kubernetes", "-o", "json")
-	if code != 0 || !strings.HasPrefix(stderr, first) || !strings.HasPrefix(stdout, "{") {
-		t.Errorf("exit code %d, %.80q, %q", code, stdout, stderr)
+	for example, want := range map[string]controllers.Name{
+		exampleKubernetes: controllers.Kubernetes, exampleKruise: controllers.Daemonplan, exampleEDS: controllers.Daemonplan,
+	} {
+		var d plan.Document
+		if err := json.Unmarshal([]byte(plans(t, "", "--example", example, "-o", "json")), &d); err != nil || d.Controller != want {
+			t.Errorf("%s: %s's plan (error %v), want %s", example, d.Controller, err, want)
+		}
+		for _, args := range [][]string{{"plan"}, {"rollout", "status"}} {
+			args = append(args, "--example", example)
+			byDefault := plans(t, "", args...)
+			named := plans(t, "", append(args, "--controller", string(want))...)
+			if byDefault != named || strings.HasPrefix(named, first) != (want == controllers.Kubernetes) {
+				t.Errorf("%q: by default\n%s\n--controller %s\n%s", args, byDefault, want, named)
+			}
+		}
 	}
-	if ours := plans(t, ""); plans(t, "", "--controller", "daemonplan") != ours || strings.Contains(ours, first) {
-		t.Error("daemonplan is not the default")
+	if text := ours(t, ""); strings.Contains(text, first) || text == plans(t, "") {
+		t.Errorf("daemonplan's plan: %s", text)
 	}
 	for _, test := range [][]string{
-		{"it is daemonplan (the default), or kubernetes", "plan", "--controller", "eds"},
+		{"it is kubernetes, the DaemonSet controller of Kubernetes, or daemonplan", "plan", "--controller", "eds"},
 		{"--controller must not be empty", "plan", "--controller", ""},
 		{"which another controller runs", "explain", "gpu-1c-02", "--example", "kruise", "--controller", "kubernetes"},
 	} {

@@ -105,10 +105,11 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if isData := output == "json" || output == "yaml"; !isData || s.controller != "" {
-				s.tellController(result, isData)
+			isData := output == "json" || output == "yaml" // which has a field for the controller
+			if !isData {
+				result.TellWhose(&p.out)
 			}
-			s.tellChange(output == "json" || output == "yaml")
+			s.tellChange(isData)
 			switch output {
 			case "json", "yaml":
 				return result.Encode(&p.out, output)
@@ -129,7 +130,6 @@ func (p *program) planCommand() *cobra.Command {
 	c.Flags().StringVarP(&output, "output", "o", output, "`FORMAT`: table, wide (every node), json or yaml")
 	c.Flags().BoolVar(&forecast, "forecast", false, "simulate the rollout, and print how long it takes, "+
 		"with times that are derived from nodes and pods")
-	s.controllerFlag(c.Flags())
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = oneSet
@@ -183,9 +183,7 @@ func (p *program) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.controller != "" {
-				s.tellController(result, false)
-			}
+			result.TellWhose(&p.out)
 			s.tellChange(false)
 			for _, node := range nodes {
 				if err := result.Explain(&p.out, node); err != nil {
@@ -195,7 +193,6 @@ func (p *program) explainCommand() *cobra.Command {
 			result.Warn(&p.out)
 			return nil
 		})
-	s.controllerFlag(c.Flags())
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = func(_ *cobra.Command, args []string) error {
@@ -226,17 +223,6 @@ func splitNodes(args []string) (set string, nodes []string) {
 		return args[0], args[1:]
 	}
 	return "", args
-}
-
-// tellController says whose plan it is. Beside JSON or YAML it is said on standard error.
-func (s *source) tellController(result *plan.Result, isData bool) {
-	for _, line := range result.Whose() {
-		if isData {
-			fmt.Fprintln(&s.notes, line)
-		} else {
-			fmt.Fprintln(&s.out, line)
-		}
-	}
 }
 
 // tellChange says which spec is planned, if it is not the one that is there. Beside JSON or YAML it is said on standard error.

@@ -48,7 +48,7 @@ func TestPlanShowsFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, command := range [][]string{{"plan"}, {"rollout", "status"}} {
-				out := plans(t, failing(t, tt.policy, tt.nodes...), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
+				out := ours(t, failing(t, tt.policy, tt.nodes...), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
 				for _, want := range tt.want {
 					if !strings.Contains(out, want) {
 						t.Errorf("%s lacks %q:\n%s", command, want, out)
@@ -59,7 +59,7 @@ func TestPlanShowsFailures(t *testing.T) {
 	}
 	given := strings.Replace(failing(t, "failures: {action: Rollback}", "a"), "metadata: {name: agent-new,",
 		"metadata: {name: agent-new, annotations: {daemonplan.io/failed: TooManyFailures, daemonplan.io/failed-message: '1 node failed, at most 0 may: a'},", 1)
-	out := plans(t, given, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+	out := ours(t, given, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
 	for _, want := range []string{
 		"RolledBack (TooManyFailures)", "Failures: revision agent-new is given up: 1 node failed, at most 0 may: a; all nodes go back to ",
 		"Only a retry in the policy, or another template, rolls out again\n",
@@ -68,7 +68,7 @@ func TestPlanShowsFailures(t *testing.T) {
 			t.Errorf("the plan lacks %q:\n%s", want, out)
 		}
 	}
-	out = plans(t, given, "explain", "b", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+	out = ours(t, given, "explain", "b", "-f", "-", "--now", "2026-03-02T09:15:00Z")
 	if want := "as the update revision was given up: 1 node failed, at most 0 may: a"; !strings.Contains(out, want) {
 		t.Errorf("explain lacks %q:\n%s", want, out)
 	}
@@ -78,7 +78,7 @@ func TestPlanShowsFailures(t *testing.T) {
 func TestDocumentHasFailures(t *testing.T) {
 	document := func(text string) (d plan.Document) {
 		t.Helper()
-		out := plans(t, text, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z", "-o", "json")
+		out := ours(t, text, "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z", "-o", "json")
 		if err := json.Unmarshal([]byte(out), &d); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 
@@ -64,6 +65,22 @@ func plans(t *testing.T, stdin string, args ...string) string {
 	return stdout
 }
 
+// ours is plans for a controller that plans with daemonplan.
+func ours(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	return plans(t, stdin, append(args, "--controller", string(controllers.Daemonplan))...)
+}
+
+// answers runs the program, and returns what it prints after the lines that say whose answer it is.
+func answers(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	whose, rest, _ := strings.Cut(plans(t, stdin, args...), "\n")
+	if !strings.HasPrefix(whose, "As ") {
+		t.Errorf("%q does not say first whose answer it is: %s", args, whose)
+	}
+	return rest
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -105,14 +122,14 @@ func TestExplainEveryNode(t *testing.T) {
 	var out strings.Builder
 	f := newFleet()
 	for _, node := range f.nodes {
-		text := plans(t, "", "explain", node.Name)
+		text := answers(t, "", "explain", node.Name)
 		more := map[string]int{"general-1c-04": 2, "memory-1a-03": 1}[node.Name] // what is wrong with the node, and with its pod
 		if !strings.HasPrefix(text, node.Name+": ") || strings.Count(text, "\n") != 1+more {
 			t.Errorf("explain %s prints %q", node.Name, text)
 		}
 		out.WriteString(text)
 	}
-	out.WriteString(plans(t, "", "explain", "general-1a-12"))
+	out.WriteString(answers(t, "", "explain", "general-1a-12"))
 	golden(t, "explain.txt", out.String())
 }
 
@@ -131,10 +148,10 @@ func TestJSONAgreesWithTable(t *testing.T) {
 			t.Errorf("the table lacks %+v", action)
 		}
 	}
-	if got, want := len(d.Actions.Deletes)+len(d.Actions.Creates), 4; got != want {
+	if got, want := len(d.Actions.Deletes)+len(d.Actions.Creates), 3; got != want {
 		t.Errorf("%d actions on pods, want %d", got, want)
 	}
-	if d.Budget.Unavailable != 6 || d.Budget.Waiting != int32(len(d.Waits[len(d.Waits)-1].Nodes)) {
+	if d.Budget.Unavailable != 5 || d.Budget.Waiting != int32(len(d.Waits[len(d.Waits)-1].Nodes)) {
 		t.Errorf("budget %+v does not fit the waits %+v", d.Budget, d.Waits)
 	}
 	var same plan.Document
@@ -153,7 +170,7 @@ func TestExamplesKeepTheInvariants(t *testing.T) {
 		if err := addExample(in, name); err != nil {
 			t.Fatal(err)
 		}
-		result, err := plan.Decide(in, in.Sets[0], fleetTime())
+		result, err := plan.Decide(in, in.Sets[0], fleetTime(), controllers.Daemonplan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +229,7 @@ func TestDumpsOfAnOlderCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := plans(t, "", "-f", "testdata/v1.36/"+name+".yaml", "-o", "wide", "--now", "2026-03-02T09:15:00Z")
+			got := ours(t, "", "-f", "testdata/v1.36/"+name+".yaml", "-o", "wide", "--now", "2026-03-02T09:15:00Z")
 			_, got, _ = strings.Cut(got, "\n") // the first line says whose plan it is
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("-then +now:\n%s", diff)

@@ -387,8 +387,8 @@ func TestSmallInputs(t *testing.T) {
 		{"everything at the update revision", "nothing to show", join(smallSet, smallNode), []string{"diff"}, []string{"the update restarts nothing"}},
 		{"pod of an unknown revision", "what changes cannot be known", join(smallSet, smallNode, smallPod), []string{"diff"},
 			[]string{`1 pod is at revision hash "", which is not stored: what changes is not known, it restarts.`}},
-		{"surge", "the other budget", join(smallSet+"  updateStrategy: {rollingUpdate: {maxSurge: 30%}}\n", smallNode), nil,
-			[]string{"Budget: maxSurge 30% of 1 = 1; 1 node holds a place of it after this plan\n"}},
+		{"surge", "the other budget", join(smallSet+"  updateStrategy: {rollingUpdate: {maxSurge: 30%}}\n", smallNode),
+			[]string{"--controller", "daemonplan"}, []string{"Budget: maxSurge 30% of 1 = 1; 1 node holds a place of it after this plan\n"}},
 		{"OnDelete", "no budget", join(smallSet+"  updateStrategy: {type: OnDelete}\n", smallNode), nil, []string{"Budget: none, the strategy is OnDelete"}},
 		{"two mistakes in time", "a node without pod that may not have one", join(smallSet, smallNode+"spec: {taints: [{key: x, effect: NoSchedule}]}\n"), nil,
 			[]string{"Look again when something changes"}},
@@ -470,8 +470,8 @@ func TestNothingIsObeyed(t *testing.T) {
 		{nil, 0},
 		{[]string{"-o", "wide"}, 0},
 		{[]string{"diff"}, 0},
-		{[]string{"explain", "a" + node}, 2},    // one line, and the warning
-		{[]string{"explain", "gone" + node}, 3}, // two pods, and the warning
+		{[]string{"explain", "a" + node}, 3},    // whose it is, one line, and the warning
+		{[]string{"explain", "gone" + node}, 4}, // whose it is, two pods, and the warning
 	} {
 		args := c.args
 		code, stdout, stderr := call(stdin, append(args, "-f", "-")...)

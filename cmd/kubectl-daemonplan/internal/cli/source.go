@@ -30,7 +30,7 @@ type source struct {
 	now      string
 	memory   string
 	settings plan.Settings
-	// controller is for plan and explain.
+	// controller is the flag for whose plan it is; settings have it when it has been checked.
 	controller string
 	timing     bool
 
@@ -52,6 +52,7 @@ func (s *source) flags(c *cobra.Command) {
 	f.StringVar(&s.now, "now", "", "plan for this `TIME` (RFC 3339); by default the fleet's with --example, else the present")
 	f.StringVar(&s.memory, "memory", "", "begin with the memory of an earlier plan, a `FILE` that plan -o json printed")
 	s.settingFlags(f)
+	s.controllerFlag(f)
 	f.BoolVar(&s.timing, "timing", false, "print to standard error how long reading and planning took")
 	s.clusterFlags(f)
 	c.ValidArgsFunction = s.complete
@@ -246,7 +247,7 @@ func (s *source) decide(ctx context.Context, set string) (*plan.Result, error) {
 		return nil, err
 	}
 	read := s.clock()
-	result, err := plan.DecideBy(in, target, s.time(), s.settings.Controller)
+	result, err := plan.Decide(in, target, s.time(), s.settings.Controller)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func TestPlanShowsParts(t *testing.T) {
 	const policy = "stages: [{name: first, selector: {matchLabels: {ring: '0'}}, approval: true}, {name: none, selector: {matchLabels: {ring: '9'}}}]\n" +
 		"approved: [{stage: first, revision: agent-old}]\n"
 	for _, command := range [][]string{{"plan"}, {"rollout", "status"}} {
-		out := plans(t, staged(t, policy), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
+		out := ours(t, staged(t, policy), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
 		for _, want := range []string{
 			"STAGE", "first               Approving   2       0         0               2          needs an approval of revision ",
 			"none                Skipped     0       0         0               0          -\n", "(all other nodes)   Waiting     2       0         0               2",
@@ -49,11 +49,11 @@ func TestPlanShowsParts(t *testing.T) {
 			}
 		}
 	}
-	out := plans(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+	out := ours(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
 	if want := "first               Open      2       0         0               2          not done: a, b\n"; !strings.Contains(out, want) {
 		t.Errorf("plan lacks %q:\n%s", want, out)
 	}
-	out = plans(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "explain", "c", "-f", "-")
+	out = ours(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "explain", "c", "-f", "-")
 	if want := "the last stage (nodes that no other selects) is not open: stage first comes first, and is not done: a, b"; !strings.Contains(out, want) {
 		t.Errorf("explain lacks %q:\n%s", want, out)
 	}
@@ -61,7 +61,7 @@ func TestPlanShowsParts(t *testing.T) {
 
 // So does its document, for programs.
 func TestDocumentHasParts(t *testing.T) {
-	out := plans(t, staged(t, "stages: [{name: rings, key: ring}]"), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z", "-o", "json")
+	out := ours(t, staged(t, "stages: [{name: rings, key: ring}]"), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z", "-o", "json")
 	var d plan.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestPlanWarnsOfIdlePolicies(t *testing.T) {
 		{"all is of use", "stages: [" + first + ", {name: rest}]", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out := plans(t, staged(t, test.policy), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
+			out := ours(t, staged(t, test.policy), "plan", "-f", "-", "--now", "2026-03-02T09:15:00Z")
 			if got := strings.Contains(out, "Warning: "); got != (test.want != "") || !strings.Contains(out, test.want) {
 				t.Errorf("want %q:\n%s", test.want, out)
 			}

@@ -45,6 +45,7 @@ func (p *program) watchCommand() *cobra.Command {
 	_ = f.MarkHidden("filename") // both are there for the error that says why they are no use
 	_ = f.MarkHidden("example")
 	s.settingFlags(f)
+	s.controllerFlag(f)
 	s.clusterFlags(f)
 	c.ValidArgsFunction = s.complete
 	c.Args = oneSet

@@ -14,7 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/stock"
 )
 
-// Name is what a controller is called in --controller. The empty name stands for Daemonplan.
+// Name is what a controller is called in --controller. The empty name stands for the one that runs the set: see [Name.For].
 type Name string
 
 // The controllers.
@@ -24,7 +24,8 @@ const (
 )
 
 // Usage describes the flag --controller.
-const Usage = "behave as this `CONTROLLER`: daemonplan (the default), or kubernetes, the DaemonSet controller of Kubernetes"
+const Usage = "behave as this `CONTROLLER`: kubernetes, the DaemonSet controller of Kubernetes " +
+	"(the default for DaemonSets of apps), or daemonplan, a controller that plans with this library"
 
 // Parse reads a name. The error says which there are.
 func Parse(name string) (Name, error) {
@@ -32,8 +33,21 @@ func Parse(name string) (Name, error) {
 	case Daemonplan, Kubernetes:
 		return Name(name), nil
 	default:
-		return "", fmt.Errorf("--controller %s: it is %s (the default), or %s, the DaemonSet controller of Kubernetes",
-			text.Printable(name), Daemonplan, Kubernetes)
+		return "", fmt.Errorf("--controller %s: it is %s, the DaemonSet controller of Kubernetes, or %s, "+
+			"a controller that plans with this library", text.Printable(name), Kubernetes, Daemonplan)
+	}
+}
+
+// For returns the controller itself, or if it is the empty name the one that runs sets of this kind: the DaemonSet controller of
+// Kubernetes if it is one of apps. For other kinds it is Daemonplan.
+func (n Name) For(set *objects.Set) Name {
+	switch {
+	case n != "":
+		return n
+	case set.Group == objects.GroupApps:
+		return Kubernetes
+	default:
+		return Daemonplan
 	}
 }
 
@@ -54,23 +68,49 @@ func (n Name) Disobeyed(set *objects.Set) string {
 	return ""
 }
 
-// Planner returns what makes the controller's plans for a spec; nil: package rollout does. The seed draws what is chance.
-func (n Name) Planner(seed uint64) func(rollout.Spec) (simulate.PlanFunc, error) {
-	if n != Kubernetes {
-		return nil
+// Whose says in a sentence whose behaviour it is.
+func (n Name) Whose(set *objects.Set) string {
+	const ours = "As a controller does it that plans with daemonplan"
+	switch {
+	case n == Kubernetes:
+		return "As the DaemonSet controller of Kubernetes does it."
+	case set.Group == objects.GroupApps:
+		return ours + ", not as the DaemonSet controller of Kubernetes."
+	default:
+		return ours + ". The controller of this kind may do otherwise."
 	}
-	return func(spec rollout.Spec) (simulate.PlanFunc, error) {
+}
+
+// Obeyed returns what of a spec the controller obeys. It is not validated.
+func (n Name) Obeyed(spec rollout.Spec) rollout.Spec {
+	if n == Kubernetes {
+		return stock.Obeyed(spec)
+	}
+	return spec
+}
+
+// Planner returns what makes the controller's plans for a spec. The seed draws what is chance. The errors are those of
+// rollout.New.
+func (n Name) Planner(spec rollout.Spec, seed uint64) (simulate.PlanFunc, error) {
+	if n == Kubernetes {
 		planner, err := stock.NewKubernetes(spec, seed)
 		if err != nil {
 			return nil, err
 		}
 		return planner.Plan, nil
 	}
+	planner, err := rollout.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	return planner.Plan, nil
 }
 
 // Simulate lets the controller run the scenario.
 func (n Name) Simulate(scenario *simulate.Scenario) {
-	if planner := n.Planner(scenario.Seed); planner != nil {
-		scenario.Planner, scenario.Unverified = planner, true
+	if n == Kubernetes {
+		seed := scenario.Seed
+		scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) { return n.Planner(spec, seed) }
+		scenario.Unverified = true
 	}
 }

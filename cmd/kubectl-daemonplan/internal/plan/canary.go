@@ -40,7 +40,7 @@ type trial struct {
 
 // trial is the canary's state in the plan; nil if the strategy has no canary.
 func (r *Result) trial() *trial {
-	if r.Set.Spec.Strategy.Canary == nil {
+	if r.Spec.Strategy.Canary == nil {
 		return nil
 	}
 	c := &r.Plan.Canary
@@ -54,7 +54,7 @@ func (r *Result) trial() *trial {
 
 // canaryLines describe the state of the canary; none without one.
 func (r *Result) canaryLines() []string {
-	if r.Set.Spec.Strategy.Canary == nil {
+	if r.Spec.Strategy.Canary == nil {
 		return nil
 	}
 	lines := []string{"Canary: " + r.canaryLine()}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -33,5 +34,8 @@ func DecideCase(file string) (*Result, error) {
 	for _, violation := range verify.Plan(c.Spec, c.Snapshot, &plan) {
 		in.Warnings = append(in.Warnings, "This plan breaks an invariant. "+violation.String())
 	}
-	return &Result{Set: s, Snapshot: c.Snapshot, claims: rollout.Claims{Pods: c.Snapshot.Pods}, Plan: plan, Input: in}, nil
+	return &Result{
+		Set: s, Spec: s.Spec, Snapshot: c.Snapshot, claims: rollout.Claims{Pods: c.Snapshot.Pods}, Plan: plan, Input: in,
+		By: controllers.Daemonplan,
+	}, nil
 }

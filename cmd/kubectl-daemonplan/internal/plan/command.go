@@ -15,7 +15,7 @@ import (
 // view is what package command needs of a plan.
 func (r *Result) view() command.View {
 	return command.View{
-		Spec: r.Set.Spec, Snapshot: r.Snapshot, Plan: r.Plan, Created: r.Set.Meta.CreationTimestamp.Time,
+		Spec: r.Spec, Snapshot: r.Snapshot, Plan: r.Plan, Created: r.Set.Meta.CreationTimestamp.Time,
 	}
 }
 
@@ -81,13 +81,14 @@ func (r *Result) With(set *objects.Set, settings Settings) (*Result, error) {
 	if err := settings.Apply(r.Input, set); err != nil {
 		return nil, err
 	}
-	return Decide(r.Input, set, r.Snapshot.Now)
+	return Decide(r.Input, set, r.Snapshot.Now, r.By)
 }
 
 // Compare prints how the next plan differs from this one, and which actions it has.
 func (r *Result) Compare(out io.Writer, next *Result) {
+	r.TellWhose(out)
 	fmt.Fprintf(out, "State: %s, then %s\n", text.Cells(r.stateText(), next.stateText())...)
-	if r.Set.Spec.Strategy.Canary != nil {
+	if r.Spec.Strategy.Canary != nil {
 		fmt.Fprintf(out, "Canary: %s\n  then: %s\n", text.Cells(r.canaryLine(), next.canaryLine())...)
 	}
 	r.compareNodes(out, next)

@@ -5,6 +5,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
@@ -15,7 +16,9 @@ import (
 
 // Result is a plan with what it was made from.
 type Result struct {
-	Set      *objects.Set
+	Set *objects.Set
+	// Spec is what of the set's spec the controller obeys.
+	Spec     rollout.Spec
 	Snapshot rollout.Snapshot
 	Plan     rollout.Plan
 	Input    *objects.Input
@@ -27,14 +30,10 @@ type Result struct {
 	begins time.Time           // when the first nodes are begun; see order
 }
 
-// Decide makes the plan. These four calls are all that a program needs of the library: New, Claim, ClaimRevisions, Plan.
-func Decide(in *objects.Input, s *objects.Set, now time.Time) (*Result, error) {
-	return decide(in, s, now, nil, controllers.Daemonplan)
-}
-
-// DecideBy makes the plan of a controller.
-func DecideBy(in *objects.Input, s *objects.Set, now time.Time, by controllers.Name) (*Result, error) {
-	return decide(in, s, now, nil, by)
+// Decide makes the plan of a controller; with the empty name, of the one that runs the set. These four calls are all that a
+// program needs of the library: New, Claim, ClaimRevisions, Plan.
+func Decide(in *objects.Input, s *objects.Set, now time.Time, by controllers.Name) (*Result, error) {
+	return decide(in, s, now, nil, by.For(s))
 }
 
 // Next makes the plan that follows this one, from what has become of the same set. It remembers what this plan remembers, and
@@ -51,7 +50,8 @@ func decide(
 		return nil, errors.New("there is no Node in the input; a dump has them: " +
 			"kubectl get nodes,pods,controllerrevisions,ds -A -o json")
 	}
-	planner, err := rollout.New(s.Spec)
+	spec := by.Obeyed(s.Spec)
+	planner, err := by.Planner(spec, chance)
 	if err != nil {
 		return nil, objects.Invalid(in.SetPlace(s), s.Spec, err)
 	}
@@ -60,35 +60,27 @@ func decide(
 		return nil, err
 	}
 	snapshot.Reading = reading
-	decides := planner.Plan
-	if imitation := by.Planner(chance); imitation != nil {
-		if decides, err = imitation(s.Spec); err != nil {
-			return nil, objects.Invalid(in.SetPlace(s), s.Spec, err)
-		}
-	}
-	plan, err := decides(snapshot)
+	plan, err := planner(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Set: s, Snapshot: snapshot, claims: claims, Plan: plan, Input: in, By: by}, nil
+	return &Result{Set: s, Spec: spec, Snapshot: snapshot, claims: claims, Plan: plan, Input: in, By: by}, nil
 }
 
 // chance is the seed of what is chance in a plan.
 const chance = 1
 
-// Whose says whose plan it is, and what of the set that controller does not obey.
-func (r *Result) Whose() []string {
-	const ours = "As a controller does it that plans with daemonplan"
-	switch {
-	case r.By == controllers.Kubernetes:
-	case r.Set.Group == objects.GroupApps:
-		return []string{ours + "; --controller kubernetes shows the DaemonSet controller of Kubernetes."}
-	default:
-		return []string{ours + ". The controller of this kind may do otherwise."}
+// TellWhose prints whose plan it is, and what of the set that controller does not obey.
+func (r *Result) TellWhose(out io.Writer) {
+	for _, line := range r.whose() {
+		fmt.Fprintln(out, line)
 	}
-	lines := []string{
-		"As the DaemonSet controller of Kubernetes does it. " +
-			"It takes nodes in an order that is chance: those named are an example.",
+}
+
+func (r *Result) whose() []string {
+	lines := []string{r.By.Whose(r.Set)}
+	if r.By == controllers.Kubernetes {
+		lines[0] += " It takes nodes in an order that is chance: those named are an example."
 	}
 	if note := r.By.Disobeyed(r.Set); note != "" {
 		lines = append(lines, "Warning: "+note+".")

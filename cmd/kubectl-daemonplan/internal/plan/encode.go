@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -24,6 +25,8 @@ type Document struct {
 	Namespace           string `json:"namespace"`
 	Name                string `json:"name"`
 	DaemonSetAPIVersion string `json:"daemonSetAPIVersion"`
+	// Controller is whose plan it is: kubernetes, the DaemonSet controller of Kubernetes, or daemonplan.
+	Controller controllers.Name `json:"controller"`
 	// Now is the time that the plan is for. NextWake is when to plan again at the latest; absent: not before something changes.
 	Now      string `json:"now"`
 	NextWake string `json:"nextWake,omitempty"`
@@ -195,7 +198,7 @@ func (r *Result) Encode(out io.Writer, format string) error {
 
 // Document is the plan as a value.
 func (r *Result) Document() (Document, error) {
-	p, spec := r.Plan, r.Set.Spec
+	p, spec := r.Plan, r.Spec
 	jobs, err := r.imagePullJobs()
 	if err != nil {
 		return Document{}, err
@@ -204,6 +207,7 @@ func (r *Result) Document() (Document, error) {
 		Namespace:           spec.Namespace,
 		Name:                spec.Name,
 		DaemonSetAPIVersion: spec.APIVersion,
+		Controller:          r.By,
 
 		Now:      timestamp(r.Snapshot.Now),
 		NextWake: timestamp(p.NextWake),
@@ -233,6 +237,9 @@ func (r *Result) Document() (Document, error) {
 		Memory:   p.Memory,
 		Warnings: r.warnings(),
 		Ignored:  r.Input.Ignored,
+	}
+	if note := r.By.Disobeyed(r.Set); note != "" {
+		d.Warnings = append([]string{note}, d.Warnings...)
 	}
 	for _, w := range p.Waits() {
 		d.Waits = append(d.Waits, wait{w.Reason.String(), w.Limit.String(), w.Size, w.Nodes, w.Because})

@@ -161,7 +161,7 @@ func (r *Result) nodeCauses(node *corev1.Node) []string {
 // lifecycle is what the conditions of a node's lifecycle say that do not make it departing (M8). Those of drains matter where a
 // policy looks at them; a maintenance that is only planned stops nothing.
 func (r *Result) lifecycle(node *corev1.Node) []string {
-	options := r.Set.Spec.Strategy.Policy.Outages
+	options := r.Spec.Strategy.Policy.Outages
 	var lines []string
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
@@ -187,7 +187,7 @@ func (r *Result) lifecycle(node *corev1.Node) []string {
 
 // departing are the signs that a node is departing (M8), where a policy looks at them.
 func (r *Result) departing(node *corev1.Node) []string {
-	options := r.Set.Spec.Strategy.Policy.Outages
+	options := r.Spec.Strategy.Policy.Outages
 	if options == nil {
 		return nil
 	}

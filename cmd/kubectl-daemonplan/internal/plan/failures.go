@@ -24,7 +24,7 @@ type failures struct {
 
 // failures is what the plan counts; nil: the policy does not watch failures.
 func (r *Result) failures() *failures {
-	options := r.Set.Spec.Default().Strategy.Policy.Failures
+	options := r.Spec.Default().Strategy.Policy.Failures
 	if options == nil {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (r *Result) reportOrder(out io.Writer, total int) error {
 // order lists the nodes that are begun together, the first groups of them.
 func (r *Result) order(most int) ([][]string, error) {
 	snapshot := r.Snapshot
-	scenario := simulate.Scenario{Seed: chance, Spec: r.Set.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}}
+	scenario := simulate.Scenario{Seed: chance, Spec: r.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}}
 	r.By.Simulate(&scenario)
 	s, err := simulate.New(scenario)
 	if err != nil {

@@ -154,13 +154,13 @@ func lines(obstacles []obstacle) []string {
 // verdict compares a revision with the template, to see whether the update can be made in place. It is nil if the set recreates
 // its pods whatever changes.
 func (r *Result) verdict(data []byte) *inplace.Update {
-	strategy := r.Set.Spec.Default().Strategy
+	strategy := r.Spec.Default().Strategy
 	if strategy.Method == inplace.Recreate {
 		return nil
 	}
 	// A revision that cannot be read has no template. Compare reports that as an obstacle.
 	template, _ := history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: data}})
-	return inplace.Compare(template, &r.Set.Spec.Template, strategy.InPlace)
+	return inplace.Compare(template, &r.Spec.Template, strategy.InPlace)
 }
 
 // consequence is what an update does to the pods of a revision. It does not have the case that pods are held because the update

@@ -16,7 +16,7 @@ import (
 // imagePullJobs are the jobs that pull ahead what the rollout needs, as JSON. There are none if the set does not pre-download, or
 // is paused or frozen.
 func (r *Result) imagePullJobs() ([]json.RawMessage, error) {
-	spec := r.Set.Spec.Default()
+	spec := r.Spec.Default()
 	if spec.PreDownload == nil || spec.Strategy.Paused || spec.Strategy.Frozen {
 		return nil, nil
 	}

@@ -109,7 +109,7 @@ func (r *Result) overview() Overview {
 		OnTrial:  r.Plan.Status.State == status.Canary,
 		Desired:  int(s.Desired), Updated: int(s.Updated), Available: int(s.Available),
 		Budget: r.budgetText(),
-		More:   slices.Concat(r.strategyLines(), r.paceLines(), r.failureLines(), r.canaryLines(), r.claimLines()),
+		More:   slices.Concat(r.whose(), r.strategyLines(), r.paceLines(), r.failureLines(), r.canaryLines(), r.claimLines()),
 		Parts:  r.partLines(),
 		Waits:  r.waitLines(),
 		Wake:   r.wakeText(),

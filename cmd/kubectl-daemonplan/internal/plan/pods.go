@@ -48,7 +48,7 @@ func (r *Result) hookWaits() []podWait {
 	for _, pod := range r.Snapshot.Pods {
 		state := lifecycle.StateOf(pod)
 		wait := waitOf(state)
-		pending := r.Set.Spec.Lifecycle.Pending(pod, wait)
+		pending := r.Spec.Lifecycle.Pending(pod, wait)
 		if len(pending) == 0 || takenBack[pod.UID] || pod.DeletionTimestamp != nil {
 			continue
 		}

@@ -39,6 +39,7 @@ func (r *Result) Report(out io.Writer, wide bool) {
 	r.reportPods(out)
 	fmt.Fprintln(out)
 	r.reportWaits(out)
+	r.reportContrast(out)
 	for _, line := range r.claimLines() {
 		fmt.Fprintln(out, line)
 	}
@@ -53,6 +54,7 @@ func (r *Result) Report(out io.Writer, wide bool) {
 
 // Status prints how far the rollout is, and what nodes wait for.
 func (r *Result) Status(out io.Writer) error {
+	r.TellWhose(out)
 	r.reportProgress(out)
 	fmt.Fprintln(out)
 	r.reportWaits(out)
@@ -88,7 +90,7 @@ func (r *Result) reportStatus(out io.Writer) {
 	fmt.Fprintln(table, "NAME\tDESIRED\tCURRENT\tREADY\tUP-TO-DATE\tAVAILABLE\tNODE SELECTOR\tAGE")
 	s := r.Plan.Status
 	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", text.Cells(r.Set.Spec.Name, s.Desired, s.Current, s.Ready, s.Updated,
-		s.Available, labels.FormatLabels(r.Set.Spec.Template.Spec.NodeSelector), r.age())...)
+		s.Available, labels.FormatLabels(r.Spec.Template.Spec.NodeSelector), r.age())...)
 	_ = table.Flush() // it writes to memory
 }
 
@@ -153,7 +155,7 @@ func (r *Result) budgetText() string {
 
 // budget is the limit in words, how many nodes it allows, and how many take it up. Without a limit it is empty.
 func (r *Result) budget() (limit string, most, taken int32) {
-	b, strategy := r.Plan.Budget, r.Set.Spec.Default().Strategy
+	b, strategy := r.Plan.Budget, r.Spec.Default().Strategy
 	limit, value, most, taken := "maxUnavailable", strategy.MaxUnavailable, b.MaxUnavailable, b.Unavailable
 	switch {
 	case strategy.Type != rollout.RollingUpdate:
@@ -168,12 +170,12 @@ func (r *Result) budget() (limit string, most, taken int32) {
 }
 
 func (r *Result) noBudget() string {
-	return "none, the strategy is " + string(r.Set.Spec.Default().Strategy.Type)
+	return "none, the strategy is " + string(r.Spec.Default().Strategy.Type)
 }
 
 // partitionText shows how many nodes are to stay at their old revision; empty without a partition.
 func (r *Result) partitionText() string {
-	b, value := r.Plan.Budget, r.Set.Spec.Default().Strategy.Partition
+	b, value := r.Plan.Budget, r.Spec.Default().Strategy.Partition
 	if b.Partition == 0 {
 		return ""
 	}
@@ -187,7 +189,7 @@ func (r *Result) partitionText() string {
 // strategyLines show how pods are updated, and which nodes are. There are none if all nodes are updated by recreation.
 func (r *Result) strategyLines() []string {
 	var lines []string
-	strategy := r.Set.Spec.Default().Strategy
+	strategy := r.Spec.Default().Strategy
 	if strategy.Method != inplace.Recreate {
 		line := "Method: " + string(strategy.Method)
 		switch {
@@ -201,7 +203,7 @@ func (r *Result) strategyLines() []string {
 	if r.Plan.NodeSelector != "" {
 		lines = append(lines, "Selector: "+r.Plan.NodeSelector+"; other nodes are held")
 	}
-	if r.Set.Spec.Strategy.PartitionedScaling {
+	if r.Spec.Strategy.PartitionedScaling {
 		lines = append(lines, "Partitioned scaling: a first installation leaves the partition empty")
 	}
 	return lines

@@ -94,7 +94,7 @@ func (r *Result) reportRevisions(out io.Writer) {
 // Diff shows, for every other revision that pods carry, what the update changes in them. The revision that most pods carry comes
 // first.
 func (r *Result) Diff(out io.Writer) error {
-	target, err := history.Data(&r.Set.Spec.Template)
+	target, err := history.Data(&r.Spec.Template)
 	if err != nil {
 		return err
 	}

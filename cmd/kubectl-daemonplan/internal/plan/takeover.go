@@ -12,7 +12,7 @@ import (
 
 // succeeds reports whether the set takes over the pods of that controller.
 func (r *Result) succeeds(uid types.UID) bool {
-	predecessor := r.Set.Spec.Predecessor
+	predecessor := r.Spec.Predecessor
 	return predecessor != nil && slices.Contains(predecessor.UIDs, uid)
 }
 
@@ -30,7 +30,7 @@ func (r *Result) takeoverLine() string {
 // replaced. A canary that another controller has begun is not continued: this set takes the template for promoted.
 func (r *Result) takeoverWarnings() []string {
 	var lines []string
-	set := r.Set.Spec
+	set := r.Spec
 	for _, old := range r.Input.Sets {
 		name := old.Spec.Name
 		if name == r.Set.OldDaemonSet && name != "" && old.Group == objects.GroupApps && old.Spec.Namespace == set.Namespace {

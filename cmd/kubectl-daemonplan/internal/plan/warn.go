@@ -25,7 +25,7 @@ import (
 // were not read, or that the set cannot recognise as its own.
 func (r *Result) warnings() []string {
 	lines := append(slices.Clone(r.Input.Warnings), r.takeoverWarnings()...)
-	for _, warning := range placement.Warnings(&r.Set.Spec.Template, field.NewPath("spec", "template")) {
+	for _, warning := range placement.Warnings(&r.Spec.Template, field.NewPath("spec", "template")) {
 		lines = append(lines, fmt.Sprintf("The API server takes it, but the term matches no node: %v.", warning))
 	}
 	lines = append(append(lines, r.idlePolicy()...), r.excluded()...)
@@ -57,7 +57,7 @@ func (r *Result) warnings() []string {
 
 // excluded lists the revisions whose pods keep new ones off their nodes: with maxSurge these wait for what never comes.
 func (r *Result) excluded() []string {
-	planner, err := rollout.New(r.Set.Spec)
+	planner, err := rollout.New(r.Spec)
 	if err != nil {
 		return nil // there is no plan either
 	}
@@ -84,7 +84,7 @@ func (r *Result) excluded() []string {
 
 // foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.
 func (r *Result) foreign() (n int, first *corev1.Pod) {
-	selector, err := metav1.LabelSelectorAsSelector(r.Set.Spec.Selector)
+	selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
 	if err != nil { // rollout.New accepted the selector
 		return 0, nil
 	}

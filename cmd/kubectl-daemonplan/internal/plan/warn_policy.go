@@ -8,17 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
 )
 
 // idlePolicy lists what of the policy applies to nothing: stages that select no node, and an unknown revision that is expedited.
 func (r *Result) idlePolicy() []string {
-	if r.By == controllers.Kubernetes {
-		return nil // it obeys none
-	}
-	policy := r.Set.Spec.Strategy.Policy
+	policy := r.Spec.Strategy.Policy
 	var lines []string
 	taken := make(map[string]bool, len(r.Snapshot.Nodes))
 	for _, stage := range policy.Stages {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -32,6 +33,8 @@ type simulateAnswer struct {
 type specAnswer struct {
 	Label string `json:"label"`
 	File  string `json:"file"`
+	// Controller is whose behaviour it is: kubernetes, the DaemonSet controller of Kubernetes, or daemonplan.
+	Controller controllers.Name `json:"controller"`
 	// Headline says in a sentence what became of the new version.
 	Headline string `json:"headline"`
 	// Endings is how many runs ended in which way.
@@ -110,7 +113,7 @@ func specAnswerOf(o *outcome) specAnswer {
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
 	worst := o.worst()
 	a := specAnswer{
-		Label: o.Label, File: o.File.Name, Headline: o.story(),
+		Label: o.Label, File: o.File.Name, Controller: o.Controller, Headline: o.story(),
 		Endings: endingCounts{
 			Done: o.count(endDone), DoneBut: o.count(endBut), GivenUp: o.count(endGivenUp), Replaced: o.count(endReplaced),
 			Stuck: o.count(endStuck), Limit: o.count(endLimit), Late: o.count(endStopped),

@@ -30,30 +30,34 @@ func (q *question) checkControllers() error {
 	return nil
 }
 
-// runControllers makes of each candidate one for each controller that was asked for. The labels then say whose behaviour it is.
+// runControllers makes of each candidate one for each controller that was asked for, else one for the controller that runs such
+// sets. Where there are several the labels say whose behaviour it is.
 func (e *experiment) runControllers() error {
 	var list []*candidate
 	used := make(map[string]bool)
 	for _, c := range e.Candidates {
-		own := 0
+		var names []controllers.Name
 		for _, argument := range e.Controllers {
-			label, name := controllerOf(argument)
-			if label != "" && label != c.Label {
-				continue
+			if label, name := controllerOf(argument); label == "" || label == c.Label {
+				names = append(names, controllers.Name(name))
+				used[argument] = true
 			}
-			own, used[argument] = own+1, true
+		}
+		if names == nil {
+			names = []controllers.Name{controllers.Name("").For(c.Set)}
+		}
+		for _, name := range names {
 			run := *c
-			run.Label, run.Controller = c.Label+" by "+name, controllers.Name(name)
-			if err := run.Controller.Runs(c.Set); err != nil {
+			if len(names) > 1 {
+				run.Label += " by " + string(name)
+			}
+			if err := run.by(name); err != nil {
 				return err
 			}
-			if note := run.Controller.Disobeyed(c.Set); note != "" {
+			if note := name.Disobeyed(c.Set); note != "" {
 				e.Notes = append(e.Notes, run.Label+": "+note)
 			}
 			list = append(list, &run)
-		}
-		if own == 0 {
-			list = append(list, c)
 		}
 	}
 	for _, argument := range e.Controllers {
@@ -64,6 +68,41 @@ func (e *experiment) runControllers() error {
 	}
 	e.Candidates = list
 	return nil
+}
+
+// by gives the candidate a controller: of its spec remains what that one obeys.
+func (c *candidate) by(name controllers.Name) error {
+	if err := name.Runs(c.Set); err != nil {
+		return err
+	}
+	obeyed := *c.Set
+	obeyed.Spec = name.Obeyed(c.Set.Spec)
+	c.Set, c.Controller = &obeyed, name
+	return nil
+}
+
+// whose says first whose behaviour it is: of all specs, or of each one if they differ.
+func (e *experiment) whose() (lines []string) {
+	for _, c := range e.Candidates {
+		lines = append(lines, c.Controller.Whose(c.Set))
+	}
+	if one := slices.Compact(slices.Clone(lines)); len(one) == 1 {
+		return one
+	}
+	for i, c := range e.Candidates {
+		lines[i] = c.Label + ": " + lowered(lines[i])
+	}
+	return lines
+}
+
+// lowered is the text with a small letter at the beginning.
+func lowered(text string) string { return strings.ToLower(text[:1]) + text[1:] }
+
+// tellWhose prints whose behaviour it is.
+func (p *program) tellWhose(e *experiment) {
+	for _, line := range e.whose() {
+		fmt.Fprintln(p.Stdout, line)
+	}
 }
 
 // oneController refuses several controllers, for commands that answer for one.

@@ -116,7 +116,7 @@ func TestRepository(t *testing.T) {
 // A forecast of 0s 0s 0s answers nothing. Without a world the times come from the dump, which is said, or the answer is refused.
 func TestForecastWithoutAWorld(t *testing.T) {
 	_, stdout, stderr := call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "2")
-	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached   15m32s") {
+	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached   15m34s") {
 		t.Errorf("got %s\n%s", stdout, stderr)
 	}
 	for _, command := range []string{"forecast", "suggest --deadline 1h"} {

@@ -26,7 +26,7 @@ type question struct {
 	From  string
 	Name  string
 	World string
-	// Controllers are those whose behaviour is simulated. Empty: one that plans with daemonplan.
+	// Controllers are those whose behaviour is simulated. Empty: those that run sets of the kinds.
 	Controllers []string
 	Seed        uint64
 	Seeds       int

@@ -12,7 +12,7 @@ import (
 func TestFailuresInComparison(t *testing.T) {
 	write := func(name, text string) string { return write(t, name, text) }
 	args := []string{
-		"simulate", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
+		"simulate", "--controller", "daemonplan", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
 		"--spec", "back=" + write("back.yaml", stagedSet("agent:v2", "failures: {action: Rollback, maxFailed: 3, deadline: 5m}")),
 		"--spec", "aside=" + write("aside.yaml", stagedSet("agent:v2", "failures: {maxFailed: 50%, quarantine: 50%}")),
 		"--spec", "plain=" + write("plain.yaml", stagedSet("agent:v2", "{}")),
@@ -49,7 +49,7 @@ func TestFailuresInComparison(t *testing.T) {
 	if page := read(t, filepath.Join(dir, "report.html")); !strings.Contains(page, "3h05m back: new version given up: TooManyFailures") {
 		t.Error("the page has no mark at the time at which the new version was given up")
 	}
-	_, _, stderr := call(1, false, append(slices.Clone(args[:3]), append([]string{"--spec", args[8]}, args[9:]...)...)...)
+	_, _, stderr := call(1, false, append(slices.Clone(args[:5]), append([]string{"--spec", args[10]}, args[11:]...)...)...)
 	if want := "events[0]: the spec does not watch failures, so that nothing is retried"; !strings.Contains(stderr, want) {
 		t.Errorf("it does not warn %q:\n%s", want, stderr)
 	}

@@ -65,6 +65,7 @@ func (p *program) forecast(q *question, f *objects.Files, form format) error {
 		}
 		return asError(failures)
 	}
+	p.tellWhose(e)
 	for i, o := range outcomes {
 		if i > 0 {
 			fmt.Fprintln(p.Stdout)
@@ -209,6 +210,7 @@ func (p *program) suggest(q *question, f *objects.Files, form format, knobName s
 		}
 		return asError(failures)
 	}
+	p.tellWhose(e)
 	if suggestion.Value == 0 {
 		fmt.Fprintf(p.Stdout, "%s\n%s\n\n", strings.Join(failures, "\n"), turned)
 		printForecast(p.Stdout, s.answer)

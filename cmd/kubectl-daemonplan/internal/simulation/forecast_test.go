@@ -30,7 +30,9 @@ func TestForecast(t *testing.T) {
 
 // The command makes the runs on all cores. The results are those of the library, which makes them one by one.
 func TestForecastIsTheLibrarys(t *testing.T) {
-	e := loaded(t, func(q *question) { q.Dump, q.World = someDump, worldFileIn })
+	e := loaded(t, func(q *question) {
+		q.Dump, q.World, q.Controllers = someDump, worldFileIn, []string{"daemonplan"}
+	})
 	spec, snapshot := e.Candidates[0].Set.Spec, *e.Candidates[0].Fleet.Snapshot
 	want, err := simulate.Forecast(spec, snapshot, simulate.Assumptions{
 		Model: e.World.Model, Controller: e.World.Controller, Seeds: 10, Seed: 1,
@@ -54,8 +56,9 @@ func TestSuggest(t *testing.T) {
 	}
 	golden(t, "suggest.txt", answer(t, append(args, "--deadline", "2m")...))
 	code, stdout, stderr := call(2, false, append(args, "--deadline", "10s")...)
+	const whose = "As the DaemonSet controller of Kubernetes does it.\n"
 	const why = "no maxUnavailable meets 10s: with 12, the largest, 10 of 10 runs are late; nine of ten runs need 51s\n"
-	if code != exitNo || !strings.HasPrefix(stdout, why) || stderr != "error: "+why {
+	if code != exitNo || !strings.HasPrefix(stdout, whose+why) || stderr != "error: "+why {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }
@@ -66,6 +69,7 @@ func TestSuggestIsTheLibrarys(t *testing.T) {
 			// The library forecasts from a snapshot, so it gets the one at the beginning of a generated fleet.
 			e := loaded(t, func(q *question) {
 				q.Nodes, q.From, q.Specs, q.World = 12, oldManifest, []string{newManifest}, worldFileIn
+				q.Controllers = []string{"daemonplan"}
 			})
 			s, err := simulate.New(e.scenario(e.Candidates[0], 1))
 			if err != nil {

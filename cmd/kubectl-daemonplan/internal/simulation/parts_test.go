@@ -21,7 +21,7 @@ func TestStagesInComparison(t *testing.T) {
 	const policy = "stages:\n- {name: ring-0, selector: {matchLabels: {ring: '0'}}, soak: 10m}\n- {name: none, selector: {matchLabels: {ring: '9'}}}\n" +
 		"- {name: zones, key: topology.kubernetes.io/zone, approval: true}"
 	args := []string{
-		"simulate", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
+		"simulate", "--controller", "daemonplan", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
 		"--spec", "staged=" + write("staged.yaml", stagedSet("agent:v2", policy)), "--spec", "all=" + write("all.yaml", stagedSet("agent:v2", "{}")),
 		"--fleet", write("fleet.yaml", "pools:\n- {name: first, nodes: 2, labels: {ring: '0'}}\n- {name: rest, nodes: 4, zones: [a, b]}\n"),
 		"--world", write("world.yaml", "model: {kubelets: [{start: 10s, stop: 10s}]}\nevents:\n"+

@@ -34,7 +34,7 @@ func TestDomainsInComparison(t *testing.T) {
 	plain := write(t, "plain.yaml", manifest)
 	bounded := write(t, "bounded.yaml", strings.Replace(manifest, "metadata: {name: agent, namespace: monitoring}\n",
 		"metadata:\n  name: agent\n  namespace: monitoring"+policy, 1))
-	out := answer(t, "simulate", "--fleet", fleet, "--from", oldManifest, "--world", worldFileIn, "--spec", "plain="+plain,
+	out := answer(t, "simulate", "--controller", "daemonplan", "--fleet", fleet, "--from", oldManifest, "--world", worldFileIn, "--spec", "plain="+plain,
 		"--spec", "bounded="+bounded)
 	var got [][]string
 	for line := range strings.Lines(out) {
@@ -70,7 +70,7 @@ func TestWhatIsDownAnywayIsNotDisturbed(t *testing.T) {
 	set := write(t, "racks.yaml", strings.Replace(string(opened(t, newManifest).Text), "metadata: {name: agent, namespace: monitoring}\n",
 		"metadata:\n  name: agent\n  namespace: monitoring\n  annotations: {daemonplan.io/policy: "+
 			"\"{domains: [{key: rack, atOnce: 1}], outages: {maxExempt: 100%}}\"}\n", 1))
-	out := answer(t, "simulate", "--fleet", write(t, "fleet.yaml", "pools:\n"+pools.String()), "--from", oldManifest,
+	out := answer(t, "simulate", "--controller", "daemonplan", "--fleet", write(t, "fleet.yaml", "pools:\n"+pools.String()), "--from", oldManifest,
 		"--world", write(t, "world.yaml", "events:\n"+events.String()), "--spec", set)
 	if !regexp.MustCompile(`(?m)^  rack at once +1 value$`).MatchString(out) {
 		t.Errorf("the comparison does not say that one rack was disturbed at once:\n%s", out)

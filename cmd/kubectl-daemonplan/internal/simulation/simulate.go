@@ -107,6 +107,7 @@ func (p *program) simulate(q *question, f *objects.Files, out output, form forma
 			return err
 		}
 	} else {
+		p.tellWhose(e)
 		printTable(p.Stdout, outcomes)
 	}
 	return asError(failures)

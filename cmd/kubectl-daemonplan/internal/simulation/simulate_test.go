@@ -180,7 +180,7 @@ func TestBrokenRun(t *testing.T) {
 		}
 		return simulation(s, t, stop)
 	}
-	if code := p.Main(small("--out", dir, "--seed", "5")); code != exitNo {
+	if code := p.Main(small("--controller", "daemonplan", "--out", dir, "--seed", "5")); code != exitNo {
 		t.Errorf("exit code %d, want %d", code, exitNo)
 	}
 	for _, want := range []string{"seed 5", "step 1", "invariant", "case.json"} {

@@ -55,10 +55,11 @@ func (p *program) studyCommand() *cobra.Command {
 				}
 				line += " --" + flag.Name + " " + quoted(flag.Value.String())
 			})
-			_, outcomes, err := p.run(q, f, out, line)
+			e, outcomes, err := p.run(q, f, out, line)
 			if err != nil {
 				return err
 			}
+			p.tellWhose(e)
 			printTable(p.Stdout, outcomes) // a run that gets stuck in a study is a finding, and no failure
 			return nil
 		},

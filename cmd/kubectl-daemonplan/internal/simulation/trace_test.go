@@ -219,7 +219,7 @@ func TestKnobOf(t *testing.T) {
 		}
 	}
 	args := []string{"suggest", "--nodes", "6", "--from", oldManifest, "--world", worldFileIn, "--seeds", "2", "--deadline", "1h", "--spec", surging}
-	if got := answer(t, args...); !strings.HasPrefix(got, "maxSurge 1 meets 1h00m.\nThe knob that was turned is maxSurge, which ") {
+	if got := answer(t, args...); !strings.Contains(got, "\nmaxSurge 1 meets 1h00m.\nThe knob that was turned is maxSurge, which ") {
 		t.Errorf("got %s", got)
 	}
 	if got := answer(t, append(args, "--knob", "maxUnavailable")...); !strings.Contains(got, "is maxUnavailable, as --knob says.") {

@@ -222,7 +222,7 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 	_, got, _ = call(2, false, "simulate", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
 	for _, want := range []string{
 		"v2: stuck: 0 of 100 nodes have the new version; 100 nodes cannot be updated.\n",
-		"\n  25 nodes: container agent: CrashLoopBackOff, last Error with exit code 1: node-00075, ",
+		"\n  25 nodes: container agent: CrashLoopBackOff, last Error with exit code 1: node-000",
 		" and 20 more\n  75 nodes: wait for maxUnavailable, which other nodes use up: node-000",
 	} {
 		if !strings.Contains(got, want) {

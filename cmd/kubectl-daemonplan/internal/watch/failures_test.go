@@ -11,7 +11,7 @@ import (
 // Failed nodes are named, and so is why a revision is given up.
 func TestFailuresAreShown(t *testing.T) {
 	result := planned(t, "fleet.yaml")
-	result.Set.Spec.Strategy.Policy.Failures = &failure.Options{Action: failure.Rollback}
+	result.Spec.Strategy.Policy.Failures = &failure.Options{Action: failure.Rollback}
 	result.Plan.Budget.Failed, result.Plan.Budget.MaxFailed, result.Plan.Budget.MaxQuarantined = 1, 2, 1
 	first := &result.Plan.Decisions[0]
 	first.Failed, first.Exemption = true, rollout.ExemptionQuarantined

@@ -103,12 +103,12 @@ func (f *Frame) look(source Source, settings plan.Settings, now time.Time) {
 	if len(f.Missing) > 0 {
 		return
 	}
-	in, set, err := source.Input()
-	if in == nil && err == nil { // other pods have to be read
+	in, set, problem := source.Input()
+	if in == nil && problem == nil { // other pods have to be read
 		f.Missing = source.Missing()
 		return
 	}
-	f.Problem, f.Deleted = err, err == nil && set == nil
+	f.Problem, f.Deleted = problem, problem == nil && set == nil
 	if f.Problem != nil || f.Deleted {
 		return
 	}
@@ -116,11 +116,13 @@ func (f *Frame) look(source Source, settings plan.Settings, now time.Time) {
 	if f.Problem = settings.Apply(in, set); f.Problem != nil {
 		return
 	}
-	next := plan.Decide
+	var result *plan.Result
+	var err error
 	if f.Result != nil && f.Result.Set.Spec.UID == set.Spec.UID {
-		next = f.Result.Next
+		result, err = f.Result.Next(in, set, now)
+	} else {
+		result, err = plan.Decide(in, set, now, settings.Controller)
 	}
-	result, err := next(in, set, now)
 	if f.Problem = err; err != nil {
 		return
 	}

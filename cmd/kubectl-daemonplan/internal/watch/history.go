@@ -106,7 +106,7 @@ func (h *history) lastGain() time.Time {
 // stalled reports whether a rollout that goes on by itself has not got any further for too long. A pod may take minReadySeconds
 // and its grace period besides. While the clock of a canary or of slow start is waited for, nothing is wrong.
 func (h *history) stalled(r *plan.Result, o *plan.Overview, now time.Time) bool {
-	spec := r.Set.Spec
+	spec := r.Spec
 	allowed := patience + time.Duration(spec.MinReadySeconds)*time.Second
 	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil {
 		allowed += time.Duration(*grace) * time.Second

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
@@ -51,7 +53,7 @@ func planned(t *testing.T, file string) *plan.Result {
 	}
 	set := in.Sets[0]
 	in.Surround(set)
-	result, err := plan.Decide(in, set, fleetTime)
+	result, err := plan.Decide(in, set, fleetTime, controllers.Daemonplan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,8 +188,8 @@ func TestEstimate(t *testing.T) {
 // TestStalled has a rollout not get any further.
 func TestStalled(t *testing.T) {
 	r := planned(t, "fleet.yaml")
-	r.Set.Spec.MinReadySeconds = 30
-	r.Set.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	r.Spec.MinReadySeconds = 30
+	r.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	f := framed(r)
 	o := r.Overview(fleetTime)
 	const allowed = patience + 90*time.Second
