@@ -76,7 +76,7 @@ func TestAcceptedRefuses(t *testing.T) {
 // README.md shows what the line about two nodes prints.
 func TestReadmeExplains(t *testing.T) {
 	readme := read(t, "../../README.md")
-	const line = "explain worker-07 worker-01 --example kruise"
+	const line = "explain worker-07 worker-01 --example kruise --controller daemonplan"
 	if !strings.Contains(readme, "kubectl daemonplan "+line+"\n") {
 		t.Errorf("README.md does not have the line %s", line)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
 	"github.com/daemonplan/daemonplan/internal/fixedseed"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stock"
 )
 
 // vary changes a recorded case, so that there are cases that were not recorded: pods in other states and places, and other
@@ -74,6 +76,33 @@ func varyPod(c *peer.Case, r *rand.Rand, i int) {
 	}
 }
 
+// compareStock compares the plan of the stock planner with the model of the controller without any rule.
+func compareStock(t *testing.T, s *peer.Situation) {
+	t.Helper()
+	var plan func(rollout.Snapshot) (rollout.Plan, error)
+	if s.Case.Controller() == peer.Kruise {
+		planner, err := stock.NewKruise(s.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan = planner.Stored(s.Case.Set.Status.DesiredNumberScheduled).Plan
+	} else {
+		planner, err := stock.NewKubernetes(s.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan = planner.Plan
+	}
+	decided, err := plan(s.Case.Snapshot())
+	if err != nil {
+		t.Fatalf("%s: %v", s.Case.Name, err)
+	}
+	did := peer.DecidedBy(decided)
+	if want := s.Outcome(0, peer.Decided{}).OneSync(did); !want.Permits(did) {
+		t.Errorf("%s: the stock planner decided %+v, but the model %v", s.Case.Name, did, want)
+	}
+}
+
 // TestConformanceVariations compares plans for varied cases with the model of the controller with all rules, which is a second,
 // naive planner.
 func TestConformanceVariations(t *testing.T) { testVariations(t, peer.Kubernetes, vary) }
@@ -100,6 +129,7 @@ func testVariations(t *testing.T, p peer.Controller, vary func(*peer.Case, *rand
 				}
 				plan := planOf(t, varied, spec)
 				explained(t, situationOf(t, varied, spec), plan, nil)
+				compareStock(t, situationOf(t, varied, spec))
 				accounted++
 			}
 		}

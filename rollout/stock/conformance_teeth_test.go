@@ -10,8 +10,14 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 )
 
-// TestWrongDecisionsAreFound: what a planner that is wrong would decide is none of the controller's decisions.
+// TestWrongDecisionsAreFound: what a planner that is wrong would decide is none of the controllers' decisions.
 func TestWrongDecisionsAreFound(t *testing.T) {
+	t.Run("kubernetes", func(t *testing.T) { findWrong(t, peer.Kubernetes) })
+	t.Run("kruise", func(t *testing.T) { findWrong(t, peer.Kruise) })
+}
+
+func findWrong(t *testing.T, controller peer.Controller) {
+	t.Helper()
 	for _, wrong := range []struct {
 		name  string
 		spoil func(c *peer.Case, d *peer.Decided)
@@ -41,7 +47,7 @@ func TestWrongDecisionsAreFound(t *testing.T) {
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			changed := 0
-			for _, c := range recorded(t) {
+			for _, c := range recorded(t, controller) {
 				right := decided(t, c, 1)
 				d := peer.Decided{Status: right.Status, Creates: slices.Clone(right.Creates), Fates: slices.Clone(right.Fates)}
 				wrong.spoil(c, &d)
@@ -50,7 +56,7 @@ func TestWrongDecisionsAreFound(t *testing.T) {
 				if d.Status == right.Status && slices.Equal(d.Creates, right.Creates) && slices.Equal(d.Fates, right.Fates) {
 					continue
 				}
-				want := oneSync(c.Expected())
+				want := c.Expected().OneSync(d)
 				if wrong.name == "repair and update at once" && len(d.Fates)+len(d.Creates) == len(right.Fates)+len(right.Creates) {
 					continue // another choice of one phase
 				}

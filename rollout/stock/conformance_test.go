@@ -6,18 +6,27 @@ import (
 
 	"github.com/daemonplan/daemonplan/internal/conformance"
 	"github.com/daemonplan/daemonplan/internal/conformance/peer"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/stock"
 )
 
-// TestConformance compares whole plans with recorded decisions of the controller, with several seeds: a plan is one sync, and no
+// TestConformance compares whole plans with recorded decisions of the controllers, with several seeds: a plan is one sync, and no
 // difference is accounted for.
 func TestConformance(t *testing.T) {
+	t.Run("kubernetes", func(t *testing.T) { compareWith(t, peer.Kubernetes) })
+	t.Run("kruise", func(t *testing.T) { compareWith(t, peer.Kruise) })
+}
+
+func compareWith(t *testing.T, controller peer.Controller) {
+	t.Helper()
 	repairs, updates := 0, 0
-	for _, c := range recorded(t) {
-		want := oneSync(c.Expected())
-		repairs += len(want.Manage.Creates.Possible()) + len(want.Manage.Fates.Possible())
-		updates += len(want.Roll.Creates.Possible()) + len(want.Roll.Fates.Possible())
+	for _, c := range recorded(t, controller) {
 		for seed := range uint64(3) {
-			if got := decided(t, c, seed); !want.Permits(got) {
+			got := decided(t, c, seed)
+			want := c.Expected().OneSync(got)
+			repairs += len(want.Manage.Creates.Possible()) + len(want.Manage.Fates.Possible())
+			updates += len(want.Roll.Creates.Possible()) + len(want.Roll.Fates.Possible())
+			if !want.Permits(got) {
 				t.Errorf("%s, seed %d: decided %+v, but the controller %v", c.Name, seed, got, want)
 			}
 		}
@@ -27,11 +36,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// recorded are the decisions of the controller whose spec the API server takes.
-func recorded(t *testing.T) (cases []*peer.Case) {
+// recorded are the decisions of a controller whose spec the API server takes.
+func recorded(t *testing.T, controller peer.Controller) (cases []*peer.Case) {
 	t.Helper()
-	for _, file := range []string{"kubernetes/decisions.jsonl", "kubernetes/varying.jsonl", "kubernetes/surprises.jsonl"} {
-		for name, line := range conformance.Lines(t, file) {
+	folder := map[peer.Controller]string{peer.Kubernetes: "kubernetes/", peer.Kruise: "kruise/"}[controller]
+	for _, file := range []string{"decisions.jsonl", "varying.jsonl", "surprises.jsonl"} {
+		for name, line := range conformance.Lines(t, folder+file) {
 			c, err := peer.Decode(line)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -55,7 +65,10 @@ func decided(t *testing.T, c *peer.Case, seed uint64) peer.Decided {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := planFor(t, spec, seed, c.Snapshot())
+	plan, err := planned(c, spec, seed)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
 	if len(plan.Decisions) < len(c.Nodes) {
 		t.Errorf("%s: %d decisions about %d nodes", c.Name, len(plan.Decisions), len(c.Nodes))
 	}
@@ -65,12 +78,18 @@ func decided(t *testing.T, c *peer.Case, seed uint64) peer.Decided {
 	return d
 }
 
-// oneSync returns what one sync does of both phases: what repairs, or if there is nothing to repair, what updates.
-func oneSync(all peer.Outcome) peer.Outcome {
-	if repairs := all.Manage; len(repairs.Creates.Possible())+len(repairs.Fates.Possible()) > 0 {
-		all.Roll = peer.Phase{}
-	} else {
-		all.Manage = peer.Phase{}
+// planned is the plan of the controller that decided the case. OpenKruise's reads a number in the stored status.
+func planned(c *peer.Case, spec rollout.Spec, seed uint64) (rollout.Plan, error) {
+	if c.Controller() == peer.Kruise {
+		planner, err := stock.NewKruise(spec, seed)
+		if err != nil {
+			return rollout.Plan{}, err
+		}
+		return planner.Stored(c.Set.Status.DesiredNumberScheduled).Plan(c.Snapshot())
 	}
-	return all
+	planner, err := stock.NewKubernetes(spec, seed)
+	if err != nil {
+		return rollout.Plan{}, err
+	}
+	return planner.Plan(c.Snapshot())
 }

@@ -1,6 +1,9 @@
 package stock
 
 import (
+	"cmp"
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,24 +26,48 @@ func (s *sync) repair() {
 		default:
 			for _, pod := range n.pods {
 				if !marked(pod) {
-					s.delete(n, pod, rollout.ReasonLeaving)
+					s.remove(n, pod, rollout.ReasonLeaving)
 				}
 			}
 		}
 	}
 	for _, n := range order {
 		if n.decision == nil {
-			s.deleteStrays(n)
+			s.removeStrays(n)
 		}
 	}
+	s.partitionCreates()
 	s.send()
+	s.asked = len(s.plan.Creates)+len(s.plan.Deletes) > 0
 }
 
-// deleteStrays deletes the pods of a node that does not exist if they are not bound to it, also those that terminate.
-func (s *sync) deleteStrays(n *node) {
+// partitionCreates leaves out the pods that partitioned scaling holds back, and puts them into the order of their nodes: with a
+// partition OpenKruise's controller takes nodes in that order.
+func (s *sync) partitionCreates() {
+	if s.partition == 0 {
+		return
+	}
+	slices.SortFunc(s.creates, func(a, b create) int { return cmp.Compare(a.node.name, b.node.name) })
+	if !s.spec.Strategy.PartitionedScaling {
+		return
+	}
+	fresh := int32(0)
+	for _, n := range s.nodes {
+		updated, outdated := s.kinds(n)
+		fresh += count(n.decision != nil && len(updated) == 1 && len(outdated) <= 1)
+	}
+	limit := max(0, s.desired-fresh-min(s.partition, s.desired))
+	for i := int(limit); i < len(s.creates); i++ {
+		s.creates[i].node.waits = rollout.LimitPartition
+	}
+	s.creates = s.creates[:min(int(limit), len(s.creates))]
+}
+
+// removeStrays removes the pods of a node that does not exist if they are not bound to it, also those that terminate.
+func (s *sync) removeStrays(n *node) {
 	for _, pod := range n.pods {
 		if pod.Spec.NodeName == "" {
-			s.delete(n, pod, rollout.ReasonNodeGone)
+			s.remove(n, pod, rollout.ReasonNodeGone)
 		}
 	}
 }
@@ -58,9 +85,11 @@ func (s *sync) mend(n *node) {
 				continue
 			}
 			s.backoffs.next(n.name, s.now)
-			s.delete(n, pod, rollout.ReasonFailed)
-		case pod.Status.Phase == corev1.PodSucceeded:
-			s.delete(n, pod, rollout.ReasonSucceeded)
+			s.remove(n, pod, rollout.ReasonFailed)
+		case pod.Status.Phase == corev1.PodSucceeded && !s.kruise:
+			s.remove(n, pod, rollout.ReasonSucceeded)
+		case s.isLeaving(pod):
+			s.remove(n, pod, rollout.ReasonReleased)
 		default:
 			running = append(running, pod)
 		}
@@ -70,7 +99,7 @@ func (s *sync) mend(n *node) {
 		return
 	}
 	for i := 1; i < len(running); i++ {
-		s.delete(n, running[i], rollout.ReasonSurplus)
+		s.remove(n, running[i], rollout.ReasonSurplus)
 	}
 }
 
@@ -91,15 +120,15 @@ func (s *sync) mendSurging(n *node, running []*corev1.Pod) {
 		case !s.isAtHash(pod) && other == nil:
 			other = pod
 		default:
-			s.delete(n, pod, rollout.ReasonSurplus)
+			s.remove(n, pod, rollout.ReasonSurplus)
 		}
 	}
 	switch {
 	case newest == nil || other == nil:
-	case !isReady(other):
-		s.delete(n, other, rollout.ReasonNotReadyBesideNew)
+	case !s.isReady(other):
+		s.remove(n, other, rollout.ReasonNotReadyBesideNew)
 	case s.isAvailable(newest):
-		s.delete(n, other, rollout.ReasonSuperseded)
+		s.remove(n, other, rollout.ReasonSuperseded)
 	}
 }
 
@@ -107,26 +136,27 @@ func (s *sync) create(n *node, verb rollout.Verb, reason rollout.Reason) {
 	s.creates = append(s.creates, create{n, verb, reason})
 }
 
-func (s *sync) delete(n *node, pod *corev1.Pod, reason rollout.Reason) {
-	s.deletes = append(s.deletes, deletion{n, pod, reason, rollout.VerbDelete})
-}
-
-// acts reports whether the sync has asked for anything.
-func (s *sync) acts() bool { return len(s.creates)+len(s.deletes) > 0 }
-
-// send puts what the phase wants into the plan, as far as burst allows: so many creates, and so many deletes. What is left over
-// waits for a later sync.
+// send puts what the phase wants into the plan, as far as burst allows: so many creates, so many deletes, and so many updates in
+// place. What is left over waits for a later sync.
 func (s *sync) send() {
 	for i, c := range s.creates {
 		if i >= s.burst {
 			c.node.waits = rollout.LimitBurst
 			continue
 		}
+		s.sentCreates = append(s.sentCreates, c)
 		s.plan.Creates = append(s.plan.Creates, rollout.Create{Node: c.node.name, Revision: s.hash, Reason: c.reason})
 	}
-	for i, d := range s.deletes {
-		if i >= s.burst {
+	sent := make(map[fate]int)
+	for _, d := range s.deletes {
+		if sent[d.fate] >= s.burst && d.fate != prepared {
 			d.node.waits = rollout.LimitBurst
+			continue
+		}
+		sent[d.fate]++
+		s.sentDeletes = append(s.sentDeletes, d)
+		if d.fate != deleted {
+			s.patch(d.node, d.pod, d.patches, d.reason)
 			continue
 		}
 		s.plan.Deletes = append(s.plan.Deletes, rollout.Delete{
@@ -134,4 +164,5 @@ func (s *sync) send() {
 			Revision: d.pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
 		})
 	}
+	s.creates, s.deletes = nil, nil
 }

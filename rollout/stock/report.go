@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/failure"
@@ -18,13 +20,14 @@ import (
 func (s *sync) report() {
 	budget := rollout.Budget{Desired: s.desired, Burst: int32(s.burst)}
 	if s.spec.Strategy.Type == rollout.RollingUpdate {
-		budget.MaxUnavailable, budget.MaxSurge = s.maxUnavailable, s.maxSurge
+		budget.MaxUnavailable, budget.MaxSurge, budget.Partition = s.maxUnavailable, s.maxSurge, s.partition
 		budget.Unavailable, budget.Surging = s.unavailable, s.surging
 	}
 	done := s.done()
 	in := status.Input{
 		Now: s.now, Generation: s.spec.Generation, UpdateRevision: s.hash, CollisionCount: s.plan.Status.CollisionCount,
-		OnDelete: s.spec.Strategy.Type == rollout.OnDelete, Acting: !s.plan.Empty() || s.requested,
+		OnDelete: s.spec.Strategy.Type == rollout.OnDelete, Paused: s.spec.Strategy.Paused,
+		Acting:         !s.plan.Empty() || s.requested,
 		MaxUnavailable: budget.MaxUnavailable, Unavailable: budget.Unavailable, MaxSurge: budget.MaxSurge,
 		Previous: s.previous, CompletedRevision: s.plan.Status.CompletedRevision,
 	}
@@ -40,10 +43,11 @@ func (s *sync) report() {
 		d := s.decide(n, done[n])
 		in.Counts.Add(d.Facts)
 		budget.Waiting += count(d.Reason == rollout.ReasonBudget)
+		budget.Partitioned += count(d.Verb == rollout.VerbHold && d.Limit == rollout.LimitPartition)
 		in.Settled += count(d.State == rollout.StateUpdated || d.State == rollout.StateSurging && s.hasAvailable(n))
 		if d.State == rollout.StateOutdated {
 			in.Outdated++
-			in.Held += count(in.OnDelete)
+			in.Held += count(in.OnDelete || d.Verb == rollout.VerbHold && d.Limit != rollout.LimitPaused)
 		}
 		serving, moving := s.serves(n)
 		in.Moving = in.Moving || moving
@@ -71,19 +75,15 @@ func (s *sync) report() {
 // done lists what the plan does on each node.
 func (s *sync) done() map[*node]rollout.Decision {
 	done := make(map[*node]rollout.Decision)
-	for i, d := range s.deletes {
-		if i < s.burst {
-			did := done[d.node]
-			did.Pod, did.Verb, did.Reason, did.Deletes = d.pod.Name, d.verb, d.reason, did.Deletes+1
-			done[d.node] = did
-		}
+	for _, d := range s.sentDeletes {
+		did := done[d.node]
+		did.Pod, did.Verb, did.Reason, did.Deletes = d.pod.Name, d.verb, d.reason, did.Deletes+count(d.fate == deleted)
+		done[d.node] = did
 	}
-	for i, c := range s.creates {
-		if i < s.burst {
-			did := done[c.node]
-			did.Pod, did.Verb, did.Reason, did.Creates = "", c.verb, c.reason, did.Creates+1
-			done[c.node] = did
-		}
+	for _, c := range s.sentCreates {
+		did := done[c.node]
+		did.Pod, did.Verb, did.Reason, did.Creates = "", c.verb, c.reason, did.Creates+1
+		done[c.node] = did
 	}
 	return done
 }
@@ -92,7 +92,7 @@ func (s *sync) done() map[*node]rollout.Decision {
 func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
 	d := n.decision
 	*d = rollout.Decision{
-		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: s.facts(n), Patches: d.Patches,
+		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: s.facts(n), Patches: d.Patches + n.patches,
 		Pod: did.Pod, Verb: did.Verb, Reason: did.Reason, Creates: did.Creates, Deletes: did.Deletes,
 	}
 	if n.shouldRun {
@@ -110,6 +110,10 @@ func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
 		d.Verb, d.Reason, d.Limit, d.Until = rollout.VerbWait, rollout.ReasonBackoff, n.waits, s.backoffs.until(n.name, s.now)
 	case n.waits == rollout.LimitBurst:
 		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonBurst, n.waits
+	case n.waits == rollout.LimitPartition && d.State == rollout.StateMissing:
+		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonPartitionedScaling, n.waits
+	case n.waits == rollout.LimitPartition || n.waits == rollout.LimitNodeSelector || n.waits == rollout.LimitPaused:
+		d.Verb, d.Reason, d.Limit, d.Target = rollout.VerbHold, rollout.ReasonHeld, n.waits, rollout.TargetHeld
 	case n.waits != rollout.LimitNone:
 		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonBudget, n.waits
 	default:
@@ -137,6 +141,17 @@ func (s *sync) decideStrays() {
 
 // idle says why nothing is done on the node.
 func (s *sync) idle(n *node, d *rollout.Decision) {
+	for _, pod := range n.pods {
+		switch {
+		case marked(pod):
+		case s.isLeaving(pod):
+			d.Pod, d.Verb, d.Reason, d.Limit = pod.Name, rollout.VerbWait, rollout.ReasonPreDelete, rollout.LimitHook
+			return
+		case s.kruise && (inplace.Unfinished(pod) || inplace.UnderWay(pod)):
+			d.Pod, d.Verb, d.Reason = pod.Name, rollout.VerbWait, rollout.ReasonUpdating
+			return
+		}
+	}
 	switch d.State {
 	case rollout.StateIneligible:
 		d.Pod, d.Reason = "", rollout.ReasonIneligible
@@ -152,7 +167,7 @@ func (s *sync) idle(n *node, d *rollout.Decision) {
 			if marked(pod) || !s.isUpdated(pod) {
 				continue
 			}
-			if d.Pod = pod.Name; isReady(pod) && !s.isAvailable(pod) {
+			if d.Pod = pod.Name; s.isReady(pod) && !s.isAvailable(pod) {
 				d.Reason, d.Limit, d.Until = rollout.ReasonMinReadySeconds, rollout.LimitMinReadySeconds, s.availableAt(pod)
 			}
 			break
@@ -218,16 +233,23 @@ func (s *sync) facts(n *node) status.Facts {
 	}
 	facts |= status.Present
 	first := n.pods[0]
-	if isReady(first) {
+	if s.isReady(first) {
 		facts |= status.Ready
 	}
-	if s.isAvailable(first) {
+	if s.isAvailable(first) && (!s.kruise || !isMadeUnready(first)) {
 		facts |= status.Available
 	}
 	if s.isUpdated(first) {
 		facts |= status.Updated
 	}
 	return facts
+}
+
+// isMadeUnready reports whether the pod was made not ready for an update in place, which OpenKruise's status looks at.
+func isMadeUnready(pod *corev1.Pod) bool {
+	return hasGate(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == lifecycle.InPlaceUpdateReady && c.Status != corev1.ConditionTrue
+	})
 }
 
 func (s *sync) hasAvailable(n *node) bool {
@@ -246,7 +268,7 @@ func (s *sync) serves(n *node) (serving, moving bool) {
 				moving = true
 				s.wakeAt(gone)
 			}
-		case isReady(pod):
+		case s.isReady(pod):
 			serving = true
 			moving = moving || !s.isAvailable(pod) && !s.availableAt(pod).IsZero()
 		default:
@@ -261,7 +283,7 @@ func (s *sync) serves(n *node) (serving, moving bool) {
 // awaitAvailable schedules the sync in which a pod that is Ready becomes available.
 func (s *sync) awaitAvailable(n *node) {
 	for _, pod := range n.pods {
-		if isReady(pod) && !s.isAvailable(pod) {
+		if s.isReady(pod) && !s.isAvailable(pod) {
 			s.wakeAt(s.availableAt(pod))
 		}
 	}
@@ -293,7 +315,7 @@ func (s *sync) reportBlockers(blocked []*node) {
 		}
 		helps, end := []string{help}, " does not serve"
 		if n.uses {
-			helps, end = append(helps, "raise the budget by as many nodes"), " uses up the budget of the DaemonSet controller"
+			helps, end = append(helps, "raise the budget by as many nodes"), " uses up the budget of "+s.name
 		}
 		why += end
 		b := byWhy[why]

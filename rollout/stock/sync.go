@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -20,15 +21,19 @@ import (
 
 // sync is one sync of the controller.
 type sync struct {
-	*Kubernetes
+	*planner
 	now    time.Time
 	plan   *rollout.Plan
 	hash   string // of the update revision
 	random *rand.Rand
 	// requested: pods were asked for, created or deleted, that the caches do not show yet. The controller then asks for nothing.
 	requested bool
+	// asked: this sync has created or deleted pods, so that it does not update any.
+	asked     bool
 	previous  []metav1.Condition
 	backoffs  backoffs
+	revisions []*appsv1.ControllerRevision
+	updates   map[string]*inplace.Update // to the update revision, from the one of a hash; compared when it is asked for
 
 	// nodes in ascending order of their names, with those that do not exist but are named by pods. strays are the decisions about
 	// pods of the latter.
@@ -36,11 +41,12 @@ type sync struct {
 	strays   []rollout.Decision
 	selector labels.Selector
 
-	desired, maxUnavailable, maxSurge int32
-	burst                             int
+	desired, maxUnavailable, maxSurge, partition int32
+	burst                                        int
 
-	creates []create
-	deletes []deletion
+	// creates and deletes are what the phase wants that is under way, sentCreates and sentDeletes what of it burst allowed.
+	creates, sentCreates []create
+	deletes, sentDeletes []deletion
 	// unavailable and surging are how much of the budgets is used up, as the update counts it, and users the nodes that do that.
 	unavailable, surging int32
 	users                []string
@@ -52,13 +58,18 @@ type node struct {
 	name string
 	// decision of the plan; nil for a node that does not exist.
 	decision *rollout.Decision
+	object   *corev1.Node // nil for such a one, too
 	// shouldRun: it is to run the pod. mayRun: it may go on to run the one that it has.
 	shouldRun, mayRun bool
 	// pods that count: the first one is the oldest that is bound.
 	pods []*corev1.Pod
-	// waits is what keeps it from being updated now. uses reports whether it takes a place of the budget.
+	// waits is what keeps it from being updated now. uses reports whether it takes a place of the budget, begun whether the
+	// spec lets it be updated.
 	waits rollout.Limit
 	uses  bool
+	begun bool
+	// patches is how many there are of its pods.
+	patches int32
 }
 
 type create struct {
@@ -72,22 +83,26 @@ type deletion struct {
 	pod    *corev1.Pod
 	reason rollout.Reason
 	verb   rollout.Verb
+	// fate of the pod, and the patches by which it comes about.
+	fate    fate
+	patches []lifecycle.Patch
 }
 
 // newSync reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
-func (k *Kubernetes) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *sync {
+func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *sync {
 	s := &sync{
-		Kubernetes: k, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
-		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0,
-		previous:  snapshot.Memory.Conditions,
-		random:    rand.New(rand.NewPCG(k.seed, uint64(snapshot.Now.UnixNano()))),
+		planner: p, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
+		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0 ||
+			p.kruise && len(snapshot.InFlight.Patches) > 0,
+		previous: snapshot.Memory.Conditions, revisions: snapshot.Revisions, updates: make(map[string]*inplace.Update),
+		random: rand.New(rand.NewPCG(p.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
 	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
-	s.backoffs = newBackoffs(snapshot, k.spec.Generation)
+	s.backoffs = newBackoffs(snapshot, p.spec.Generation)
 	s.readNodes(snapshot)
 	s.scale()
 	return s
@@ -100,6 +115,16 @@ func (s *sync) scale() {
 		s.desired += count(n.shouldRun)
 	}
 	s.burst = int(scaled(s.spec.Burst, s.desired))
+	if s.kruise {
+		stored := s.desired
+		if s.stored != nil {
+			stored = *s.stored
+		}
+		s.burst = int(scaledDown(s.spec.Burst, stored))
+		if s.spec.Strategy.Partition != nil {
+			s.partition = scaledDown(s.spec.Strategy.Partition, stored)
+		}
+	}
 	if strategy.Type != rollout.RollingUpdate {
 		return
 	}
@@ -115,11 +140,16 @@ func (s *sync) surges() bool {
 	return s.spec.Strategy.Type == rollout.RollingUpdate && scaled(s.spec.Strategy.MaxSurge, 1) > 0
 }
 
-func scaled(quantity *intstr.IntOrString, of int32) int32 {
+// scaled is the quantity, of which a percentage is of so many nodes, rounded up; nil: 0.
+func scaled(quantity *intstr.IntOrString, of int32) int32 { return scaledTo(quantity, of, true) }
+
+func scaledDown(quantity *intstr.IntOrString, of int32) int32 { return scaledTo(quantity, of, false) }
+
+func scaledTo(quantity *intstr.IntOrString, of int32, up bool) int32 {
 	if quantity == nil {
 		return 0
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(quantity, int(of), true)
+	n, err := intstr.GetScaledValueFromIntOrPercent(quantity, int(of), up)
 	if err != nil {
 		return 0
 	}
@@ -156,6 +186,9 @@ func (s *sync) readNodes(snapshot rollout.Snapshot) {
 		byName[n.name] = n
 		s.nodes = append(s.nodes, n)
 	}
+	for _, object := range snapshot.Nodes {
+		byName[object.Name].object = object
+	}
 	for _, pod := range snapshot.Pods {
 		name, ok := placement.TargetNode(pod)
 		if !ok || s.ignores(pod) {
@@ -176,9 +209,9 @@ func (s *sync) readNodes(snapshot rollout.Snapshot) {
 }
 
 // ignores reports whether a pod that is marked for deletion counts for nothing: one that has ended, and one that the selector no
-// longer matches.
+// longer matches. OpenKruise's controller waits for both.
 func (s *sync) ignores(pod *corev1.Pod) bool {
-	return marked(pod) && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
+	return !s.kruise && marked(pod) && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
 }
 
 // oldestFirst orders the pods of a node: those that are not bound come last.
@@ -192,8 +225,11 @@ func oldestFirst(a, b *corev1.Pod) int {
 
 func marked(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
 
-// isReady looks at the condition alone: pods that have ended may keep it.
-func isReady(pod *corev1.Pod) bool {
+// isReady looks at the condition alone: pods that have ended may keep it. To OpenKruise's controller they are not ready.
+func (s *sync) isReady(pod *corev1.Pod) bool {
+	if s.kruise && lifecycle.Terminal(pod) {
+		return false
+	}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue
@@ -202,7 +238,8 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// availableAt returns when a pod that is Ready is available; zero: never.
+// availableAt returns when a pod that is Ready is available; zero: never. OpenKruise's controller wants more than
+// minReadySeconds.
 func (s *sync) availableAt(pod *corev1.Pod) time.Time {
 	if s.spec.MinReadySeconds == 0 {
 		return s.now
@@ -210,14 +247,18 @@ func (s *sync) availableAt(pod *corev1.Pod) time.Time {
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
 		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.Add(time.Duration(s.spec.MinReadySeconds) * time.Second)
+			wanted := time.Duration(s.spec.MinReadySeconds) * time.Second
+			if s.kruise {
+				wanted++
+			}
+			return c.LastTransitionTime.Add(wanted)
 		}
 	}
 	return time.Time{}
 }
 
 func (s *sync) isAvailable(pod *corev1.Pod) bool {
-	if !isReady(pod) {
+	if !s.isReady(pod) {
 		return false
 	}
 	at := s.availableAt(pod)

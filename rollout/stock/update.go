@@ -21,10 +21,26 @@ type changes struct {
 // survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out
 // each node is to have exactly one.
 func (s *sync) survey() changes {
-	if s.maxSurge > 0 {
+	switch {
+	case s.kruise && s.maxSurge > 0:
+		return s.surveyKruiseBeside()
+	case s.kruise:
+		return s.surveyKruiseInTurn()
+	case s.maxSurge > 0:
 		return s.surveyBeside()
+	default:
+		return s.surveyInTurn()
 	}
-	return s.surveyInTurn()
+}
+
+// wait notes that all changes wait for that.
+func (c *changes) wait(limit rollout.Limit) {
+	for _, d := range append(append([]deletion(nil), c.broken...), c.candidates...) {
+		d.node.waits = limit
+	}
+	for _, b := range append(append([]create(nil), c.brokenBeside...), c.beside...) {
+		b.node.waits = limit
+	}
 }
 
 // room is how many candidates the budget leaves room for. The others are noted to wait for it.
@@ -103,9 +119,9 @@ func (s *sync) surveyInTurn() (c changes) {
 			}
 		case !s.isAvailable(outdated):
 			s.use(n, &s.unavailable)
-			c.broken = append(c.broken, deletion{n, outdated, rollout.ReasonOutdatedNotReady, rollout.VerbReplace})
+			c.broken = append(c.broken, s.replacement(n, outdated, rollout.ReasonOutdatedNotReady)...)
 		default:
-			c.candidates = append(c.candidates, deletion{n, outdated, rollout.ReasonOutdated, rollout.VerbReplace})
+			c.candidates = append(c.candidates, s.replacement(n, outdated, rollout.ReasonOutdated)...)
 		}
 	}
 	return c
@@ -129,7 +145,7 @@ func (s *sync) surveyBeside() (c changes) {
 		switch {
 		case outdated == nil:
 		case updated != nil && s.isAvailable(updated):
-			c.superseded = append(c.superseded, deletion{n, outdated, rollout.ReasonSuperseded, rollout.VerbDelete})
+			c.superseded = append(c.superseded, s.removal(n, outdated, rollout.ReasonSuperseded, rollout.VerbDelete)...)
 		case updated != nil:
 			s.use(n, &s.surging)
 		case n.decision == nil:
@@ -139,9 +155,9 @@ func (s *sync) surveyBeside() (c changes) {
 		case n.shouldRun:
 			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
 		case s.isAvailable(outdated):
-			c.outnumbered = append(c.outnumbered, deletion{n, outdated, rollout.ReasonLeaving, rollout.VerbDelete})
+			c.outnumbered = append(c.outnumbered, s.removal(n, outdated, rollout.ReasonLeaving, rollout.VerbDelete)...)
 		default:
-			c.superseded = append(c.superseded, deletion{n, outdated, rollout.ReasonLeaving, rollout.VerbDelete})
+			c.superseded = append(c.superseded, s.removal(n, outdated, rollout.ReasonLeaving, rollout.VerbDelete)...)
 		}
 	}
 	c.excess = min(max(0, int(available-s.desired)), len(c.outnumbered))

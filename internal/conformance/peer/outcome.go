@@ -69,6 +69,20 @@ func (o Outcome) Permits(d Decided) bool {
 		Permits(o.Manage.Creates, o.Roll.Creates, d.Creates) && Permits(o.Manage.Fates, o.Roll.Fates, d.Fates)
 }
 
+// OneSync returns what one sync of the controller does of both phases: what repairs, and if of that nothing was created and
+// deleted, what updates. What was done is known where it could choose.
+func (o Outcome) OneSync(did Decided) Outcome {
+	creates := o.Manage.Creates.Possible()
+	created := slices.ContainsFunc(did.Creates, func(node string) bool { return slices.Contains(creates, node) })
+	deleted := slices.ContainsFunc(did.Fates, func(fate string) bool {
+		return FateOf(fate) == Deleted && slices.Contains(o.Manage.Fates.Possible(), fate)
+	})
+	if created || deleted {
+		o.Roll = Phase{}
+	}
+	return o
+}
+
 // Decision returns what the controller decides, for one of its choices: in one sync the first phase that has anything to do, or,
 // with union, both together.
 func (o Outcome) Decision(union bool) Decided {

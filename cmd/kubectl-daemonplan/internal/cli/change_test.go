@@ -280,9 +280,9 @@ func TestChangeUnknownFields(t *testing.T) {
 // TestControllerOfAPlan: the plan is that of the controller that runs the set, or that is named. It is said first; JSON has a
 // field.
 func TestControllerOfAPlan(t *testing.T) {
-	const first = "As the DaemonSet controller of Kubernetes does it. "
+	const chance = " does it. It takes nodes in an order that is chance: those named are an example.\n"
 	for example, want := range map[string]controllers.Name{
-		exampleKubernetes: controllers.Kubernetes, exampleKruise: controllers.Daemonplan, exampleEDS: controllers.Daemonplan,
+		exampleKubernetes: controllers.Kubernetes, exampleKruise: controllers.Kruise, exampleEDS: controllers.Daemonplan,
 	} {
 		var d plan.Document
 		if err := json.Unmarshal([]byte(plans(t, "", "--example", example, "-o", "json")), &d); err != nil || d.Controller != want {
@@ -292,16 +292,16 @@ func TestControllerOfAPlan(t *testing.T) {
 			args = append(args, "--example", example)
 			byDefault := plans(t, "", args...)
 			named := plans(t, "", append(args, "--controller", string(want))...)
-			if byDefault != named || strings.HasPrefix(named, first) != (want == controllers.Kubernetes) {
+			if byDefault != named || strings.Contains(named, chance) != want.IsStock() {
 				t.Errorf("%q: by default\n%s\n--controller %s\n%s", args, byDefault, want, named)
 			}
 		}
 	}
-	if text := ours(t, ""); strings.Contains(text, first) || text == plans(t, "") {
+	if text := ours(t, ""); strings.Contains(text, chance) || text == plans(t, "") {
 		t.Errorf("daemonplan's plan: %s", text)
 	}
 	for _, test := range [][]string{
-		{"it is kubernetes, the DaemonSet controller of Kubernetes, or daemonplan", "plan", "--controller", "eds"},
+		{"it is kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, or daemonplan", "plan", "--controller", "eds"},
 		{"--controller must not be empty", "plan", "--controller", ""},
 		{"which another controller runs", "explain", "gpu-1c-02", "--example", "kruise", "--controller", "kubernetes"},
 	} {

@@ -46,7 +46,7 @@ func TestKruiseGolden(t *testing.T) {
 func kruiseDocument(t *testing.T, f *kruiseFleet, args ...string) plan.Document {
 	t.Helper()
 	var d plan.Document
-	out := plans(t, string(f.yaml(t)), append(args, "-f", "-", "-o", "json", "--now", timestamp(fleetTime()))...)
+	out := ours(t, string(f.yaml(t)), append(args, "-f", "-", "-o", "json", "--now", timestamp(fleetTime()))...)
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func TestKruiseScenes(t *testing.T) {
 			if c.change != nil {
 				c.change(f)
 			}
-			out := plans(t, string(f.yaml(t)), append(c.args, "-f", "-", "--now", timestamp(fleetTime()))...)
+			out := ours(t, string(f.yaml(t)), append(c.args, "-f", "-", "--now", timestamp(fleetTime()))...)
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("the output lacks %q (%s):\n%s", want, c.why, out)

@@ -1,5 +1,5 @@
-// Package controllers knows the controllers whose behaviour the command can show: one that plans with daemonplan, and the
-// DaemonSet controller of Kubernetes.
+// Package controllers knows the controllers whose behaviour the command can show: one that plans with daemonplan, the DaemonSet
+// controller of Kubernetes, and that of OpenKruise.
 package controllers
 
 import (
@@ -21,39 +21,44 @@ type Name string
 const (
 	Daemonplan Name = "daemonplan"
 	Kubernetes Name = "kubernetes"
+	Kruise     Name = "kruise"
 )
 
 // Usage describes the flag --controller.
 const Usage = "behave as this `CONTROLLER`: kubernetes, the DaemonSet controller of Kubernetes " +
-	"(the default for DaemonSets of apps), or daemonplan, a controller that plans with this library"
+	"(the default for DaemonSets of apps), kruise, that of OpenKruise (for its DaemonSets), or daemonplan, a controller that plans with this library"
 
 // Parse reads a name. The error says which there are.
 func Parse(name string) (Name, error) {
 	switch Name(name) {
-	case Daemonplan, Kubernetes:
+	case Daemonplan, Kubernetes, Kruise:
 		return Name(name), nil
 	default:
-		return "", fmt.Errorf("--controller %s: it is %s, the DaemonSet controller of Kubernetes, or %s, "+
-			"a controller that plans with this library", text.Printable(name), Kubernetes, Daemonplan)
+		return "", fmt.Errorf("--controller %s: it is %s, the DaemonSet controller of Kubernetes, %s, that of OpenKruise, "+
+			"or %s, a controller that plans with this library", text.Printable(name), Kubernetes, Kruise, Daemonplan)
 	}
 }
 
-// For returns the controller itself, or if it is the empty name the one that runs sets of this kind: the DaemonSet controller of
-// Kubernetes if it is one of apps. For other kinds it is Daemonplan.
+// groups are the API groups of the sets that a controller runs. Daemonplan may run any.
+var groups = map[Name]string{Kubernetes: objects.GroupApps, Kruise: objects.GroupKruise}
+
+// For returns the controller itself, or if it is the empty name the one that runs sets of this kind. Where none is known it is
+// Daemonplan.
 func (n Name) For(set *objects.Set) Name {
-	switch {
-	case n != "":
+	if n != "" {
 		return n
-	case set.Group == objects.GroupApps:
-		return Kubernetes
-	default:
-		return Daemonplan
 	}
+	for name, group := range groups {
+		if group == set.Group {
+			return name
+		}
+	}
+	return Daemonplan
 }
 
 // Runs reports as an error that the controller does not run sets of that kind.
 func (n Name) Runs(set *objects.Set) error {
-	if n == Kubernetes && set.Group != objects.GroupApps {
+	if group, known := groups[n]; known && group != set.Group {
 		return fmt.Errorf("--controller %s: %s is of kind %s, which another controller runs", n, text.Printable(set.FullName()),
 			objects.KindOf(set.Group))
 	}
@@ -62,11 +67,14 @@ func (n Name) Runs(set *objects.Set) error {
 
 // Disobeyed says what of the set the controller does not obey; empty: nothing.
 func (n Name) Disobeyed(set *objects.Set) string {
-	if n == Kubernetes && !reflect.ValueOf(set.Spec.Strategy.Policy).IsZero() {
+	if n.IsStock() && !reflect.ValueOf(set.Spec.Strategy.Policy).IsZero() {
 		return "this controller does not obey the policy of the annotation " + manifest.PolicyAnnotation
 	}
 	return ""
 }
+
+// IsStock reports whether it is a controller that runs in clusters without this library. It takes nodes in the order of a map.
+func (n Name) IsStock() bool { return groups[n] != "" }
 
 // Whose says in a sentence whose behaviour it is.
 func (n Name) Whose(set *objects.Set) string {
@@ -74,8 +82,12 @@ func (n Name) Whose(set *objects.Set) string {
 	switch {
 	case n == Kubernetes:
 		return "As the DaemonSet controller of Kubernetes does it."
+	case n == Kruise:
+		return "As OpenKruise's controller does it."
 	case set.Group == objects.GroupApps:
 		return ours + ", not as the DaemonSet controller of Kubernetes."
+	case set.Group == objects.GroupKruise:
+		return ours + ", not as OpenKruise's controller."
 	default:
 		return ours + ". The controller of this kind may do otherwise."
 	}
@@ -83,34 +95,56 @@ func (n Name) Whose(set *objects.Set) string {
 
 // Obeyed returns what of a spec the controller obeys. It is not validated.
 func (n Name) Obeyed(spec rollout.Spec) rollout.Spec {
-	if n == Kubernetes {
-		return stock.Obeyed(spec)
+	switch n {
+	case Kubernetes:
+		return stock.ObeyedByKubernetes(spec)
+	case Kruise:
+		return stock.ObeyedByKruise(spec)
+	default:
+		return spec
 	}
-	return spec
 }
 
-// Planner returns what makes the controller's plans for a spec. The seed draws what is chance. The errors are those of
-// rollout.New.
-func (n Name) Planner(spec rollout.Spec, seed uint64) (simulate.PlanFunc, error) {
-	if n == Kubernetes {
+// Planner returns what makes the controller's plans for a spec, one after the other. The seed draws what is chance. Stored is how
+// many nodes are desired in the status of the set, nil for as many as there are. The errors are those of rollout.New.
+func (n Name) Planner(spec rollout.Spec, stored *int32, seed uint64) (simulate.PlanFunc, error) {
+	switch n {
+	case Kubernetes:
 		planner, err := stock.NewKubernetes(spec, seed)
 		if err != nil {
 			return nil, err
 		}
 		return planner.Plan, nil
+	case Kruise:
+		planner, err := stock.NewKruise(spec, seed)
+		if err != nil {
+			return nil, err
+		}
+		if stored != nil {
+			planner = planner.Stored(*stored)
+		}
+		return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
+			plan, err := planner.Plan(snapshot)
+			if err == nil {
+				planner = planner.Stored(plan.Status.Desired)
+			}
+			return plan, err
+		}, nil
+	default:
+		planner, err := rollout.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		return planner.Plan, nil
 	}
-	planner, err := rollout.New(spec)
-	if err != nil {
-		return nil, err
-	}
-	return planner.Plan, nil
 }
 
-// Simulate lets the controller run the scenario.
-func (n Name) Simulate(scenario *simulate.Scenario) {
-	if n == Kubernetes {
-		seed := scenario.Seed
-		scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) { return n.Planner(spec, seed) }
-		scenario.Unverified = true
+// Simulate lets the controller run the scenario of a set.
+func (n Name) Simulate(scenario *simulate.Scenario, set *objects.Set) {
+	if !n.IsStock() {
+		return
 	}
+	seed := scenario.Seed
+	scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) { return n.Planner(spec, set.Stored, seed) }
+	scenario.Unverified = true
 }

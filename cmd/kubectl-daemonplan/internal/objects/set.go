@@ -24,9 +24,11 @@ const (
 // Set is a set that was read.
 type Set struct {
 	manifest.Set
-	Group  string
-	Meta   metav1.ObjectMeta // for the age, which the spec does not have
-	Object manifest.Object   // the object, which commands patch
+	Group string
+	Meta  metav1.ObjectMeta // for the age, which the spec does not have
+	// Stored is status.desiredNumberScheduled; nil: there is no such field.
+	Stored *int32
+	Object manifest.Object // the object, which commands patch
 }
 
 // IsSet reports whether a controller of daemon pods would handle the object.
@@ -63,11 +65,16 @@ func decodeSet(object manifest.Object) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{Set: decoded, Group: groupOf(object), Object: object}
-	var meta metav1.PartialObjectMetadata
+	var meta struct {
+		metav1.PartialObjectMetadata
+		Status struct {
+			DesiredNumberScheduled *int32 `json:"desiredNumberScheduled"`
+		} `json:"status"`
+	}
 	if err := object.Decode(&meta); err != nil {
 		return nil, err
 	}
-	s.Meta = meta.ObjectMeta
+	s.Meta, s.Stored = meta.ObjectMeta, meta.Status.DesiredNumberScheduled
 	s.Spec.Namespace = cmp.Or(s.Spec.Namespace, rollout.DefaultNamespace)
 	return s, nil
 }

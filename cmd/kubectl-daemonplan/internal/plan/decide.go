@@ -51,7 +51,7 @@ func decide(
 			"kubectl get nodes,pods,controllerrevisions,ds -A -o json")
 	}
 	spec := by.Obeyed(s.Spec)
-	planner, err := by.Planner(spec, chance)
+	planner, err := by.Planner(spec, s.Stored, chance)
 	if err != nil {
 		return nil, objects.Invalid(in.SetPlace(s), s.Spec, err)
 	}
@@ -79,7 +79,7 @@ func (r *Result) TellWhose(out io.Writer) {
 
 func (r *Result) whose() []string {
 	lines := []string{r.By.Whose(r.Set)}
-	if r.By == controllers.Kubernetes {
+	if r.By.IsStock() {
 		lines[0] += " It takes nodes in an order that is chance: those named are an example."
 	}
 	if note := r.By.Disobeyed(r.Set); note != "" {

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -73,7 +72,7 @@ func (r *Result) unreached(d *rollout.Decision) string {
 	switch {
 	case d.State == rollout.StateVanished:
 		return "the node does not exist any more"
-	case d.State == rollout.StateKept && r.By == controllers.Kubernetes && !r.hasPod(d):
+	case d.State == rollout.StateKept && r.By.IsStock() && !r.hasPod(d):
 		return "" // that controller deletes the pod there, though no new one can start
 	case d.State == rollout.StateIneligible || d.State == rollout.StateLeaving || d.State == rollout.StateKept:
 		return "the set runs no new pod there: " + strings.ReplaceAll(r.Plan.Because(d), d.Node, "the node")
@@ -139,7 +138,7 @@ func (r *Result) reportOrder(out io.Writer, total int) error {
 func (r *Result) order(most int) ([][]string, error) {
 	snapshot := r.Snapshot
 	scenario := simulate.Scenario{Seed: chance, Spec: r.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}}
-	r.By.Simulate(&scenario)
+	r.By.Simulate(&scenario, r.Set)
 	s, err := simulate.New(scenario)
 	if err != nil {
 		return nil, err

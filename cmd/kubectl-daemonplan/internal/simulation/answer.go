@@ -33,7 +33,8 @@ type simulateAnswer struct {
 type specAnswer struct {
 	Label string `json:"label"`
 	File  string `json:"file"`
-	// Controller is whose behaviour it is: kubernetes, the DaemonSet controller of Kubernetes, or daemonplan.
+	// Controller is whose behaviour it is: kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, or
+	// daemonplan.
 	Controller controllers.Name `json:"controller"`
 	// Headline says in a sentence what became of the new version.
 	Headline string `json:"headline"`

@@ -260,7 +260,7 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
 		Model: model, Controller: controller, Events: e.World.Events,
 	}
-	c.Controller.Simulate(&scenario)
+	c.Controller.Simulate(&scenario, c.Set)
 	return scenario
 }
 

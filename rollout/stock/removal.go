@@ -1,0 +1,140 @@
+package stock
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/daemonplan/daemonplan/inplace"
+	"github.com/daemonplan/daemonplan/lifecycle"
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/history"
+)
+
+// How OpenKruise's controller removes and updates pods: through the preDelete hook, and in place. The controller of Kubernetes
+// has neither.
+
+// fate is what becomes of a pod.
+type fate uint8
+
+const (
+	deleted  fate = iota
+	prepared      // it is marked for its hook
+	inPlace
+)
+
+// isLeaving reports whether the pod was marked for its hook, to be deleted.
+func (s *sync) isLeaving(pod *corev1.Pod) bool {
+	return s.kruise && lifecycle.StateOf(pod) == lifecycle.PreparingDelete
+}
+
+// remove wants the pod to go: at once, or when its hook has let it go.
+func (s *sync) remove(n *node, pod *corev1.Pod, reason rollout.Reason) {
+	s.deletes = append(s.deletes, s.removal(n, pod, reason, rollout.VerbDelete)...)
+}
+
+// removal is what is to be done to a pod that is to go: nothing, if it waits for its hook already.
+func (s *sync) removal(n *node, pod *corev1.Pod, reason rollout.Reason, verb rollout.Verb) []deletion {
+	switch {
+	case !s.spec.Lifecycle.PreDelete.Matches(pod):
+		return []deletion{{n, pod, reason, verb, deleted, nil}}
+	case s.isLeaving(pod):
+		return nil
+	default:
+		patches := s.spec.Lifecycle.Next(pod, lifecycle.Delete, true).Patches(pod, s.now)
+		return []deletion{{n, pod, reason, rollout.VerbPrepare, prepared, patches}}
+	}
+}
+
+// replacement is what is to be done to an outdated pod: it is updated in place, if it can be, or removed.
+func (s *sync) replacement(n *node, pod *corev1.Pod, reason rollout.Reason) []deletion {
+	if patches := s.updateInPlace(n, pod); patches != nil {
+		return []deletion{{n, pod, reason, rollout.VerbUpdate, inPlace, patches}}
+	}
+	return s.removal(n, pod, reason, rollout.VerbReplace)
+}
+
+// updateInPlace returns the patches that update the pod in place; nil: it cannot be. The controller looks at the readiness gate
+// and at what changes between the revisions, and not at the pod: it may be bound to no node, or have failed.
+func (s *sync) updateInPlace(n *node, pod *corev1.Pod) []lifecycle.Patch {
+	if s.spec.Strategy.Method != inplace.IfPossible || s.surges() || !hasGate(pod) {
+		return nil
+	}
+	hash := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	update, known := s.updates[hash]
+	if !known {
+		update = s.compare(hash)
+		s.updates[hash] = update
+	}
+	if !update.InPlace() {
+		return nil
+	}
+	running := pod.DeepCopy()
+	running.Spec.NodeName = n.name
+	if lifecycle.Terminal(pod) {
+		running.Status.Phase = corev1.PodRunning
+	}
+	step, err := update.Begin(running, inplace.Target{Revision: s.hash}, inplace.Metadata{}, s.now)
+	if err != nil {
+		return nil
+	}
+	s.wakeAt(step.Until)
+	return step.Patches
+}
+
+func hasGate(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+		return gate.ConditionType == lifecycle.InPlaceUpdateReady
+	})
+}
+
+// compare finds what changes from the revision with that hash to the update revision. An annotation that asks for a restart is
+// none to this controller.
+func (s *sync) compare(hash string) *inplace.Update {
+	var old *corev1.PodTemplateSpec
+	for _, revision := range s.revisions {
+		if history.HashOf(revision) == hash && hash != s.hash {
+			old, _ = history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: revision.Data.Raw}})
+		}
+	}
+	if old != nil {
+		old = old.DeepCopy()
+		delete(old.Annotations, inplace.RestartedAt)
+	}
+	wanted := s.spec.Template.DeepCopy()
+	delete(wanted.Annotations, inplace.RestartedAt)
+	return inplace.Compare(old, wanted, s.spec.Strategy.InPlace)
+}
+
+// keepUp goes on with updates in place that were begun, and makes those pods ready whose update is complete.
+func (s *sync) keepUp() {
+	if !s.kruise {
+		return
+	}
+	for _, n := range s.nodes {
+		for _, pod := range n.pods {
+			if marked(pod) || lifecycle.Terminal(pod) || !inplace.Unfinished(pod) {
+				continue
+			}
+			step, err := inplace.Continue(pod, s.now)
+			if err != nil {
+				continue // what cannot be read is left alone
+			}
+			s.wakeAt(step.Until)
+			s.patch(n, pod, step.Patches, rollout.ReasonInPlaceUnfinished)
+		}
+	}
+}
+
+// patch puts patches of a pod into the plan.
+func (s *sync) patch(n *node, pod *corev1.Pod, patches []lifecycle.Patch, reason rollout.Reason) {
+	for _, patch := range patches {
+		s.plan.Patches = append(s.plan.Patches, rollout.Patch{
+			Node: n.name, Pod: pod.Name, UID: pod.UID, Type: patch.Type, Subresource: patch.Subresource,
+			Data: patch.Data, Revision: pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], Reason: reason,
+		})
+		n.patches++
+	}
+}
