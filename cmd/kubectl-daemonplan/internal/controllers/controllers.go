@@ -26,7 +26,8 @@ const (
 
 // Usage describes the flag --controller.
 const Usage = "behave as this `CONTROLLER`: kubernetes, the DaemonSet controller of Kubernetes " +
-	"(the default for DaemonSets of apps), kruise, that of OpenKruise (for its DaemonSets), or daemonplan, a controller that plans with this library"
+	"(the default for DaemonSets of apps), kruise, that of OpenKruise (for its DaemonSets), or daemonplan, " +
+	"a controller that plans with this library"
 
 // Parse reads a name. The error says which there are.
 func Parse(name string) (Name, error) {
