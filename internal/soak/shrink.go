@@ -160,6 +160,7 @@ var controllerFields = []func(*simulate.Controller) bool{
 	func(c *simulate.Controller) bool { return unset(&c.Crash) },
 	func(c *simulate.Controller) bool { return unset(&c.LosesMemory) },
 	func(c *simulate.Controller) bool { return unset(&c.Restart) },
+	func(c *simulate.Controller) bool { return unset(&c.CallBurst) },
 	func(c *simulate.Controller) bool { return unset(&c.CallsPerSecond) },
 	func(c *simulate.Controller) bool { return unset(&c.Lag) },
 	func(c *simulate.Controller) bool { return unset(&c.Interval) },

@@ -34,7 +34,9 @@ type controller struct {
 	call     int
 	calls    int
 	nextCall time.Duration
-	retryAt  time.Duration // not before this, as calls came to nothing
+	// spent is the time until which the calls so far use up the rate, see spendCall.
+	spent   time.Duration
+	retryAt time.Duration // not before this, as calls came to nothing
 	// refused are pods of which a patch was refused. batches are the ends of the batches of creates.
 	refused map[types.UID]bool
 	batches []int

@@ -35,12 +35,24 @@ func (s *Simulation) send() error {
 		if err := s.sendCall(c.call); err != nil {
 			return err
 		}
-		if rate := s.scenario.Controller.CallsPerSecond; rate > 0 && c.sent > sent {
-			c.nextCall = s.elapsed + time.Duration(float64(time.Second)/rate)
+		if c.sent > sent && s.spendCall() {
 			return nil
 		}
 	}
 	return nil
+}
+
+// spendCall notes that a call was sent, and reports whether the next one has to wait until nextCall. Each call uses up the time
+// that it may take at the rate, and the burst says how far ahead of that time calls may be.
+func (s *Simulation) spendCall() (waits bool) {
+	c, model := &s.controller, &s.scenario.Controller
+	if model.CallsPerSecond <= 0 {
+		return false
+	}
+	each := time.Duration(float64(time.Second) / model.CallsPerSecond)
+	c.spent = max(c.spent, s.elapsed) + each
+	c.nextCall = max(s.elapsed, c.spent-time.Duration(max(model.CallBurst, 1)-1)*each)
+	return c.nextCall > s.elapsed
 }
 
 // statusChanged reports whether the status or the memory of the plan differs from what is written.

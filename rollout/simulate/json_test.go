@@ -74,6 +74,7 @@ model:
 controller:
   interval: 1s
   callsPerSecond: 20
+  callBurst: 30
   lag: 0s..2s
   failedCalls: 0.01
   lostAnswers: 0.02
@@ -122,7 +123,7 @@ func inputScenario() simulate.Scenario {
 			Hooks: simulate.Fixed(5 * s), StubbornHooks: 0.1,
 		},
 		Controller: simulate.Controller{
-			Interval: s, CallsPerSecond: 20, Lag: simulate.Uniform(0, 2*s), FailedCalls: 0.01, LostAnswers: 0.02,
+			Interval: s, CallsPerSecond: 20, CallBurst: 30, Lag: simulate.Uniform(0, 2*s), FailedCalls: 0.01, LostAnswers: 0.02,
 			Crash: simulate.Exponential(h), Restart: simulate.Fixed(30 * s), LosesMemory: true,
 		},
 		Events: []simulate.Event{
@@ -380,7 +381,7 @@ func inputAnyScenario() *rapid.Generator[simulate.Scenario] {
 				Hooks: d.Draw(t, "hooks"), StubbornHooks: share.Draw(t, "stubborn"),
 			},
 			Controller: simulate.Controller{
-				Interval: span.Draw(t, "interval"), CallsPerSecond: share.Draw(t, "calls"), Lag: d.Draw(t, "lag"),
+				Interval: span.Draw(t, "interval"), CallsPerSecond: share.Draw(t, "calls"), CallBurst: 3, Lag: d.Draw(t, "lag"),
 				FailedCalls: share.Draw(t, "failedCalls"), LostAnswers: share.Draw(t, "lost"), Crash: d.Draw(t, "crash"),
 				Restart: d.Draw(t, "restart"), LosesMemory: rapid.Bool().Draw(t, "loses"),
 			},

@@ -46,6 +46,9 @@ type Controller struct {
 	// CallsPerSecond is how many API calls it sends per second, one after the other. Default (0): no limit; all are sent at one
 	// instant.
 	CallsPerSecond float64 `json:"callsPerSecond,omitempty"`
+	// CallBurst is how many calls it may send at one instant after it has sent none for a while; in the long run CallsPerSecond
+	// holds. Clients of Kubernetes have both limits. Not used without CallsPerSecond. Default (0): 1.
+	CallBurst int `json:"callBurst,omitempty"`
 	// Lag is the delay of its watches: how long after a change the controller sees the change. What it asked for and does not
 	// see yet is in flight. The changes of one object are seen in order. Default (unset): none.
 	Lag Distribution `json:"lag,omitzero"`

@@ -337,6 +337,41 @@ func TestSlowCallsKeepARunFromItsEnd(t *testing.T) {
 	}
 }
 
+// A burst of calls is sent at one instant, and the rate holds from then on. After a while without calls there may be a burst again.
+func TestBurstOfCalls(t *testing.T) {
+	spec := rollouttest.Spec("agent", rollouttest.Image("agent:v2"), rollouttest.MaxUnavailable("100%"))
+	for _, tt := range []struct {
+		burst int
+		want  []time.Duration // of the fourth, the fifth and the last of ten deletes
+	}{
+		{0, []time.Duration{3 * time.Second, 4 * time.Second, 9 * time.Second}},
+		{5, []time.Duration{0, time.Second, 6 * time.Second}},
+		{10, []time.Duration{0, 0, time.Second}},
+		{100, []time.Duration{0, 0, 0}},
+	} {
+		var deleted []time.Duration
+		_, err := simulate.Run(simulate.Scenario{
+			Spec: spec, Fleet: rollouttest.Fleet(10, rollouttest.Running(rollouttest.Spec("agent"))),
+			Model:      simulate.Model{Kubelets: []simulate.Kubelet{{Stop: simulate.Fixed(time.Hour)}}},
+			Controller: simulate.Controller{CallsPerSecond: 1, CallBurst: tt.burst},
+			History: func(r simulate.Record) {
+				if r.Kind == simulate.PodDeleted {
+					deleted = append(deleted, r.At)
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The revision of the new spec is created by the first call.
+		first := deleted[0]
+		got := []time.Duration{deleted[3] - first, deleted[4] - first, deleted[9] - first}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("burst %d: deletes after %v, %v, want %v", tt.burst, deleted, got, tt.want)
+		}
+	}
+}
+
 func TestLagIsMadeUpForByWhatIsInFlight(t *testing.T) {
 	inFlight, past := 0, 0
 	s, err := simulate.New(simulate.Scenario{

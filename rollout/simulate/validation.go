@@ -135,9 +135,16 @@ func (r *Registry) validate(path *field.Path) field.ErrorList {
 	return append(errs, validateShare(path.Child("failedPulls"), r.FailedPulls)...)
 }
 
+// mostCallBurst is the largest burst. A larger one at the lowest rate would lead to durations that overflow.
+const mostCallBurst = 1_000_000
+
 func (c *Controller) validate(path *field.Path) field.ErrorList {
 	errs := validateDuration(path.Child("interval"), c.Interval)
 	errs = append(errs, validateRate(path.Child("callsPerSecond"), c.CallsPerSecond)...)
+	if c.CallBurst < 0 || c.CallBurst > mostCallBurst {
+		detail := fmt.Sprintf("must be from 0 to %d", mostCallBurst)
+		errs = append(errs, field.Invalid(path.Child("callBurst"), c.CallBurst, detail))
+	}
 	errs = append(errs, validateDistribution(path.Child("lag"), c.Lag)...)
 	shares := append(validateShare(path.Child("failedCalls"), c.FailedCalls),
 		validateShare(path.Child("lostAnswers"), c.LostAnswers)...)

@@ -154,6 +154,9 @@ func TestValidate(t *testing.T) {
 		}, "controller.interval: Invalid; controller.callsPerSecond: Invalid; controller.lag: Invalid; controller.failedCalls: Invalid; " +
 			"controller.lostAnswers: Invalid; controller.crash: Invalid; controller.restart: Invalid"},
 		{"infinitely many calls", "0 says so", func(s *simulate.Scenario) { s.Controller.CallsPerSecond = math.Inf(1) }, "controller.callsPerSecond: Invalid"},
+		{"burst", "none, and more than can be", func(s *simulate.Scenario) { s.Controller.CallBurst = -1 }, "controller.callBurst: Invalid"},
+		{"largest burst", "as large as may be", func(s *simulate.Scenario) { s.Controller.CallBurst = 1_000_000 }, ""},
+		{"larger burst", "times would overflow", func(s *simulate.Scenario) { s.Controller.CallBurst = 1_000_001 }, "controller.callBurst: Invalid"},
 		{"most calls", "as many as may be", func(s *simulate.Scenario) { s.Controller.CallsPerSecond = 1e9 }, ""},
 		{"more than all calls", "no call is both", func(s *simulate.Scenario) { s.Controller.FailedCalls, s.Controller.LostAnswers = 0.6, 0.5 }, "controller.lostAnswers: Invalid"},
 		{"all calls", "half of them each", func(s *simulate.Scenario) { s.Controller.FailedCalls, s.Controller.LostAnswers = 0.5, 0.5 }, ""},

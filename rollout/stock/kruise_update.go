@@ -3,7 +3,6 @@ package stock
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -14,11 +13,11 @@ import (
 // budget is used up.
 
 // kinds returns the pods of a node that do not terminate, new ones and outdated ones. It counts those that have ended.
-func (s *sync) kinds(n *node) (updated, outdated []*corev1.Pod) {
+func (s *round) kinds(n *node) (updated, outdated []*member) {
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
-		case s.isUpdated(pod):
+		case pod.marked:
+		case pod.updated:
 			updated = append(updated, pod)
 		default:
 			outdated = append(outdated, pod)
@@ -29,7 +28,7 @@ func (s *sync) kinds(n *node) (updated, outdated []*corev1.Pod) {
 
 // begin marks the nodes that may be updated: first those that are updated, then those that are about to be, then the others that
 // the selector matches, each by descending name. As many as the partition says are left out at the end.
-func (s *sync) begin() {
+func (s *round) begin() {
 	selector := labels.Everything()
 	if given := s.spec.Strategy.NodeSelector; given != nil {
 		selector, _ = metav1.LabelSelectorAsSelector(given) // New has validated it
@@ -63,9 +62,9 @@ func (s *sync) begin() {
 
 // surveyKruiseInTurn is survey without surge: outdated pods are deleted or updated in place. An outdated pod that is alone on its
 // node uses up nothing, whether it is available or not.
-func (s *sync) surveyKruiseInTurn() (c changes) {
+func (s *round) surveyKruiseInTurn() (c changes) {
 	s.begin()
-	for _, n := range s.shuffled() {
+	for _, n := range s.nodes {
 		if !n.begun {
 			continue
 		}
@@ -74,7 +73,7 @@ func (s *sync) surveyKruiseInTurn() (c changes) {
 		if len(updated) > 0 || len(outdated) != 1 || s.isLeaving(outdated[0]) {
 			continue
 		}
-		if s.isAvailable(outdated[0]) {
+		if outdated[0].available {
 			c.candidates = append(c.candidates, s.replacement(n, outdated[0], rollout.ReasonOutdated)...)
 		} else {
 			c.broken = append(c.broken, s.replacement(n, outdated[0], rollout.ReasonOutdatedNotReady)...)
@@ -85,9 +84,9 @@ func (s *sync) surveyKruiseInTurn() (c changes) {
 
 // takes is how much of maxUnavailable the node uses up: 0 or 1, and up to 2 where a new pod that waits for its hook stands beside
 // an outdated one, because the controller counts both.
-func (s *sync) takes(n *node, updated, outdated []*corev1.Pod) (places int32) {
-	var staying []*corev1.Pod
-	for _, pod := range append(append([]*corev1.Pod(nil), updated...), outdated...) {
+func (s *round) takes(n *node, updated, outdated []*member) (places int32) {
+	var staying []*member
+	for _, pod := range append(append([]*member(nil), updated...), outdated...) {
 		if !s.isLeaving(pod) {
 			staying = append(staying, pod)
 		}
@@ -97,9 +96,9 @@ func (s *sync) takes(n *node, updated, outdated []*corev1.Pod) (places int32) {
 		places = count(n.shouldRun)
 	case len(updated) == 0 && len(outdated) == 1 && len(staying) == 1:
 	case len(updated) == 1 && len(outdated) == 1 && s.isLeaving(updated[0]) && len(staying) == 1:
-		places = 1 + count(!s.isAvailable(updated[0]))
+		places = 1 + count(!updated[0].available)
 	default:
-		places = count(len(updated) > 1 || len(outdated) > 1 || len(staying) != 1 || !s.isAvailable(staying[0]))
+		places = count(len(updated) > 1 || len(outdated) > 1 || len(staying) != 1 || !staying[0].available)
 	}
 	if places > 0 {
 		n.uses = true
@@ -109,9 +108,9 @@ func (s *sync) takes(n *node, updated, outdated []*corev1.Pod) (places int32) {
 }
 
 // surveyKruiseBeside is survey with surge: new pods are created beside outdated ones, also where they are not to run.
-func (s *sync) surveyKruiseBeside() (c changes) {
+func (s *round) surveyKruiseBeside() (c changes) {
 	s.begin()
-	for _, n := range s.shuffled() {
+	for _, n := range s.nodes {
 		if n.decision != nil && !n.begun {
 			continue
 		}
@@ -122,11 +121,11 @@ func (s *sync) surveyKruiseBeside() (c changes) {
 		switch {
 		case len(updated) > 1 || len(outdated) != 1 || s.isLeaving(outdated[0]):
 		case len(updated) == 1:
-			if s.isAvailable(updated[0]) && !s.isLeaving(updated[0]) {
+			if updated[0].available && !s.isLeaving(updated[0]) {
 				c.superseded = append(c.superseded, s.removal(n, outdated[0], rollout.ReasonSuperseded, rollout.VerbDelete)...)
 			}
 		case n.decision == nil:
-		case s.isAvailable(outdated[0]):
+		case outdated[0].available:
 			c.beside = append(c.beside, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
 		default:
 			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
@@ -137,13 +136,13 @@ func (s *sync) surveyKruiseBeside() (c changes) {
 
 // holdsPlace reports whether the node uses up one of maxSurge: with an outdated pod beside a new one that is not available, and
 // with several of a kind.
-func (s *sync) holdsPlace(updated, outdated []*corev1.Pod) bool {
+func (s *round) holdsPlace(updated, outdated []*member) bool {
 	switch {
 	case len(updated) > 1 || len(outdated) > 1:
 		return true
 	case len(updated) == 0 || len(outdated) == 0 || s.isLeaving(outdated[0]):
 		return false
 	default:
-		return !s.isAvailable(updated[0]) || s.isLeaving(updated[0])
+		return !updated[0].available || s.isLeaving(updated[0])
 	}
 }

@@ -26,30 +26,30 @@ const (
 )
 
 // isLeaving reports whether the pod was marked for its hook, to be deleted.
-func (s *sync) isLeaving(pod *corev1.Pod) bool {
-	return s.kruise && lifecycle.StateOf(pod) == lifecycle.PreparingDelete
+func (s *round) isLeaving(pod *member) bool {
+	return s.kruise && lifecycle.StateOf(pod.Pod) == lifecycle.PreparingDelete
 }
 
 // remove wants the pod to go: at once, or when its hook has let it go.
-func (s *sync) remove(n *node, pod *corev1.Pod, reason rollout.Reason) {
+func (s *round) remove(n *node, pod *member, reason rollout.Reason) {
 	s.deletes = append(s.deletes, s.removal(n, pod, reason, rollout.VerbDelete)...)
 }
 
 // removal is what is to be done to a pod that is to go: nothing, if it waits for its hook already.
-func (s *sync) removal(n *node, pod *corev1.Pod, reason rollout.Reason, verb rollout.Verb) []deletion {
+func (s *round) removal(n *node, pod *member, reason rollout.Reason, verb rollout.Verb) []deletion {
 	switch {
-	case !s.spec.Lifecycle.PreDelete.Matches(pod):
+	case !s.spec.Lifecycle.PreDelete.Matches(pod.Pod):
 		return []deletion{{n, pod, reason, verb, deleted, nil}}
 	case s.isLeaving(pod):
 		return nil
 	default:
-		patches := s.spec.Lifecycle.Next(pod, lifecycle.Delete, true).Patches(pod, s.now)
+		patches := s.spec.Lifecycle.Next(pod.Pod, lifecycle.Delete, true).Patches(pod.Pod, s.now)
 		return []deletion{{n, pod, reason, rollout.VerbPrepare, prepared, patches}}
 	}
 }
 
 // replacement is what is to be done to an outdated pod: it is updated in place, if it can be, or removed.
-func (s *sync) replacement(n *node, pod *corev1.Pod, reason rollout.Reason) []deletion {
+func (s *round) replacement(n *node, pod *member, reason rollout.Reason) []deletion {
 	if patches := s.updateInPlace(n, pod); patches != nil {
 		return []deletion{{n, pod, reason, rollout.VerbUpdate, inPlace, patches}}
 	}
@@ -58,7 +58,7 @@ func (s *sync) replacement(n *node, pod *corev1.Pod, reason rollout.Reason) []de
 
 // updateInPlace returns the patches that update the pod in place; nil: it cannot be. The controller looks at the readiness gate
 // and at what changes between the revisions, and not at the pod: it may be bound to no node, or have failed.
-func (s *sync) updateInPlace(n *node, pod *corev1.Pod) []lifecycle.Patch {
+func (s *round) updateInPlace(n *node, pod *member) []lifecycle.Patch {
 	if s.spec.Strategy.Method != inplace.IfPossible || s.surges() || !hasGate(pod) {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *sync) updateInPlace(n *node, pod *corev1.Pod) []lifecycle.Patch {
 	}
 	running := pod.DeepCopy()
 	running.Spec.NodeName = n.name
-	if lifecycle.Terminal(pod) {
+	if pod.ended {
 		running.Status.Phase = corev1.PodRunning
 	}
 	step, err := update.Begin(running, inplace.Target{Revision: s.hash}, inplace.Metadata{}, s.now)
@@ -84,7 +84,7 @@ func (s *sync) updateInPlace(n *node, pod *corev1.Pod) []lifecycle.Patch {
 	return step.Patches
 }
 
-func hasGate(pod *corev1.Pod) bool {
+func hasGate(pod *member) bool {
 	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
 		return gate.ConditionType == lifecycle.InPlaceUpdateReady
 	})
@@ -92,7 +92,7 @@ func hasGate(pod *corev1.Pod) bool {
 
 // compare finds what changes from the revision with that hash to the update revision. An annotation that asks for a restart is
 // none to this controller.
-func (s *sync) compare(hash string) *inplace.Update {
+func (s *round) compare(hash string) *inplace.Update {
 	var old *corev1.PodTemplateSpec
 	for _, revision := range s.revisions {
 		if history.HashOf(revision) == hash && hash != s.hash {
@@ -109,16 +109,16 @@ func (s *sync) compare(hash string) *inplace.Update {
 }
 
 // keepUp goes on with updates in place that were begun, and makes those pods ready whose update is complete.
-func (s *sync) keepUp() {
+func (s *round) keepUp() {
 	if !s.kruise {
 		return
 	}
 	for _, n := range s.nodes {
 		for _, pod := range n.pods {
-			if marked(pod) || lifecycle.Terminal(pod) || !inplace.Unfinished(pod) {
+			if pod.marked || pod.ended || !inplace.Unfinished(pod.Pod) {
 				continue
 			}
-			step, err := inplace.Continue(pod, s.now)
+			step, err := inplace.Continue(pod.Pod, s.now)
 			if err != nil {
 				continue // what cannot be read is left alone
 			}
@@ -129,7 +129,7 @@ func (s *sync) keepUp() {
 }
 
 // patch puts patches of a pod into the plan.
-func (s *sync) patch(n *node, pod *corev1.Pod, patches []lifecycle.Patch, reason rollout.Reason) {
+func (s *round) patch(n *node, pod *member, patches []lifecycle.Patch, reason rollout.Reason) {
 	for _, patch := range patches {
 		s.plan.Patches = append(s.plan.Patches, rollout.Patch{
 			Node: n.name, Pod: pod.Name, UID: pod.UID, Type: patch.Type, Subresource: patch.Subresource,

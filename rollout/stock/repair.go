@@ -11,31 +11,28 @@ import (
 )
 
 // repair creates the pods that are missing and deletes those that are too many or have ended, whatever the rollout.
-func (s *sync) repair() {
+func (s *round) repair() {
 	if s.requested {
 		return
 	}
-	order := s.shuffled()
-	for _, n := range order {
+	for _, n := range s.nodes {
 		switch {
-		case n.decision == nil: // comes last
+		case n.decision == nil:
+			s.removeStrays(n)
 		case n.shouldRun && len(n.pods) == 0:
 			s.create(n, rollout.VerbCreate, rollout.ReasonMissing)
 		case n.mayRun:
 			s.mend(n)
 		default:
 			for _, pod := range n.pods {
-				if !marked(pod) {
+				if !pod.marked {
 					s.remove(n, pod, rollout.ReasonLeaving)
 				}
 			}
 		}
 	}
-	for _, n := range order {
-		if n.decision == nil {
-			s.removeStrays(n)
-		}
-	}
+	mix(s, s.creates, nodeOfCreate)
+	mix(s, s.deletes, nodeOfDeletion)
 	s.partitionCreates()
 	s.send()
 	s.asked = len(s.plan.Creates)+len(s.plan.Deletes) > 0
@@ -43,7 +40,7 @@ func (s *sync) repair() {
 
 // partitionCreates leaves out the pods that partitioned scaling holds back, and puts them into the order of their nodes: with a
 // partition OpenKruise's controller takes nodes in that order.
-func (s *sync) partitionCreates() {
+func (s *round) partitionCreates() {
 	if s.partition == 0 {
 		return
 	}
@@ -64,7 +61,7 @@ func (s *sync) partitionCreates() {
 }
 
 // removeStrays removes the pods of a node that does not exist if they are not bound to it, also those that terminate.
-func (s *sync) removeStrays(n *node) {
+func (s *round) removeStrays(n *node) {
 	for _, pod := range n.pods {
 		if pod.Spec.NodeName == "" {
 			s.remove(n, pod, rollout.ReasonNodeGone)
@@ -73,11 +70,11 @@ func (s *sync) removeStrays(n *node) {
 }
 
 // mend leaves one pod on a node that may run it, or with maxSurge one of each revision while the new one is not available.
-func (s *sync) mend(n *node) {
-	var running []*corev1.Pod
+func (s *round) mend(n *node) {
+	var running []*member
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
+		case pod.marked:
 		case pod.Status.Phase == corev1.PodFailed:
 			if until := s.backoffs.until(n.name, s.now); !until.IsZero() {
 				s.wakeAt(until)
@@ -105,19 +102,19 @@ func (s *sync) mend(n *node) {
 
 // mendSurging is mend with maxSurge: the oldest new pod stays, and the oldest of the others beside it while that one is ready and
 // the new one is not available.
-func (s *sync) mendSurging(n *node, running []*corev1.Pod) {
+func (s *round) mendSurging(n *node, running []*member) {
 	if len(running) == 0 && n.shouldRun {
 		s.create(n, rollout.VerbCreate, rollout.ReasonBesideTerminating)
 	}
 	if len(running) <= 1 {
 		return
 	}
-	var newest, other *corev1.Pod
+	var newest, other *member
 	for _, pod := range running {
 		switch {
-		case s.isAtHash(pod) && newest == nil:
+		case pod.atHash && newest == nil:
 			newest = pod
-		case !s.isAtHash(pod) && other == nil:
+		case !pod.atHash && other == nil:
 			other = pod
 		default:
 			s.remove(n, pod, rollout.ReasonSurplus)
@@ -125,20 +122,20 @@ func (s *sync) mendSurging(n *node, running []*corev1.Pod) {
 	}
 	switch {
 	case newest == nil || other == nil:
-	case !s.isReady(other):
+	case !other.ready:
 		s.remove(n, other, rollout.ReasonNotReadyBesideNew)
-	case s.isAvailable(newest):
+	case newest.available:
 		s.remove(n, other, rollout.ReasonSuperseded)
 	}
 }
 
-func (s *sync) create(n *node, verb rollout.Verb, reason rollout.Reason) {
+func (s *round) create(n *node, verb rollout.Verb, reason rollout.Reason) {
 	s.creates = append(s.creates, create{n, verb, reason})
 }
 
 // send puts what the phase wants into the plan, as far as burst allows: so many creates, so many deletes, and so many updates in
 // place. What is left over waits for a later sync.
-func (s *sync) send() {
+func (s *round) send() {
 	for i, c := range s.creates {
 		if i >= s.burst {
 			c.node.waits = rollout.LimitBurst

@@ -17,7 +17,7 @@ import (
 
 // report writes into the plan what the sync did and why, the status as the controller counts it, and what the next sync has to
 // know.
-func (s *sync) report() {
+func (s *round) report() {
 	budget := rollout.Budget{Desired: s.desired, Burst: int32(s.burst)}
 	if s.spec.Strategy.Type == rollout.RollingUpdate {
 		budget.MaxUnavailable, budget.MaxSurge, budget.Partition = s.maxUnavailable, s.maxSurge, s.partition
@@ -73,7 +73,7 @@ func (s *sync) report() {
 }
 
 // done lists what the plan does on each node.
-func (s *sync) done() map[*node]rollout.Decision {
+func (s *round) done() map[*node]rollout.Decision {
 	done := make(map[*node]rollout.Decision)
 	for _, d := range s.sentDeletes {
 		did := done[d.node]
@@ -89,7 +89,7 @@ func (s *sync) done() map[*node]rollout.Decision {
 }
 
 // decide writes the decision about a node that exists.
-func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
+func (s *round) decide(n *node, did rollout.Decision) *rollout.Decision {
 	d := n.decision
 	*d = rollout.Decision{
 		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: s.facts(n), Patches: d.Patches + n.patches,
@@ -123,7 +123,7 @@ func (s *sync) decide(n *node, did rollout.Decision) *rollout.Decision {
 }
 
 // decideStrays says of the pods on nodes that do not exist which of them the plan deletes.
-func (s *sync) decideStrays() {
+func (s *round) decideStrays() {
 	deleted := make(map[string]bool)
 	for i := range s.plan.Deletes {
 		deleted[s.plan.Deletes[i].Pod] = true
@@ -140,14 +140,14 @@ func (s *sync) decideStrays() {
 }
 
 // idle says why nothing is done on the node.
-func (s *sync) idle(n *node, d *rollout.Decision) {
+func (s *round) idle(n *node, d *rollout.Decision) {
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
+		case pod.marked:
 		case s.isLeaving(pod):
 			d.Pod, d.Verb, d.Reason, d.Limit = pod.Name, rollout.VerbWait, rollout.ReasonPreDelete, rollout.LimitHook
 			return
-		case s.kruise && (inplace.Unfinished(pod) || inplace.UnderWay(pod)):
+		case s.kruise && (inplace.Unfinished(pod.Pod) || inplace.UnderWay(pod.Pod)):
 			d.Pod, d.Verb, d.Reason = pod.Name, rollout.VerbWait, rollout.ReasonUpdating
 			return
 		}
@@ -164,10 +164,10 @@ func (s *sync) idle(n *node, d *rollout.Decision) {
 	case rollout.StateStarting, rollout.StateSurging:
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonNotReady
 		for _, pod := range n.pods {
-			if marked(pod) || !s.isUpdated(pod) {
+			if pod.marked || !pod.updated {
 				continue
 			}
-			if d.Pod = pod.Name; s.isReady(pod) && !s.isAvailable(pod) {
+			if d.Pod = pod.Name; pod.ready && !pod.available {
 				d.Reason, d.Limit, d.Until = rollout.ReasonMinReadySeconds, rollout.LimitMinReadySeconds, s.availableAt(pod)
 			}
 			break
@@ -184,15 +184,15 @@ func (s *sync) idle(n *node, d *rollout.Decision) {
 }
 
 // state returns where the node stands, in the words of package rollout.
-func (s *sync) state(n *node) rollout.NodeState {
+func (s *round) state(n *node) rollout.NodeState {
 	ended := false
-	var updated, outdated *corev1.Pod
+	var updated, outdated *member
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
+		case pod.marked:
 		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 			ended = true
-		case s.isUpdated(pod):
+		case pod.updated:
 			updated = pod
 		default:
 			outdated = pod
@@ -207,7 +207,7 @@ func (s *sync) state(n *node) rollout.NodeState {
 		return rollout.StateIneligible
 	case updated != nil && outdated != nil:
 		return rollout.StateSurging
-	case updated != nil && s.isAvailable(updated):
+	case updated != nil && updated.available:
 		return rollout.StateUpdated
 	case updated != nil:
 		return rollout.StateStarting
@@ -223,7 +223,7 @@ func (s *sync) state(n *node) rollout.NodeState {
 }
 
 // facts are what the status counts of a node: the oldest of its pods alone, also one that terminates.
-func (s *sync) facts(n *node) status.Facts {
+func (s *round) facts(n *node) status.Facts {
 	var facts status.Facts
 	if n.shouldRun {
 		facts |= status.Desired
@@ -233,46 +233,46 @@ func (s *sync) facts(n *node) status.Facts {
 	}
 	facts |= status.Present
 	first := n.pods[0]
-	if s.isReady(first) {
+	if first.ready {
 		facts |= status.Ready
 	}
-	if s.isAvailable(first) && (!s.kruise || !isMadeUnready(first)) {
+	if first.available && (!s.kruise || !isMadeUnready(first)) {
 		facts |= status.Available
 	}
-	if s.isUpdated(first) {
+	if first.updated {
 		facts |= status.Updated
 	}
 	return facts
 }
 
 // isMadeUnready reports whether the pod was made not ready for an update in place, which OpenKruise's status looks at.
-func isMadeUnready(pod *corev1.Pod) bool {
+func isMadeUnready(pod *member) bool {
 	return hasGate(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == lifecycle.InPlaceUpdateReady && c.Status != corev1.ConditionTrue
 	})
 }
 
-func (s *sync) hasAvailable(n *node) bool {
-	return slices.ContainsFunc(n.pods, func(pod *corev1.Pod) bool {
-		return !marked(pod) && s.isUpdated(pod) && s.isAvailable(pod)
+func (s *round) hasAvailable(n *node) bool {
+	return slices.ContainsFunc(n.pods, func(pod *member) bool {
+		return !pod.marked && pod.updated && pod.available
 	})
 }
 
 // serves reports whether a pod of the node is Ready, and whether one is on its way: it has not failed to become Ready for too
 // long, or terminates within its grace period.
-func (s *sync) serves(n *node) (serving, moving bool) {
+func (s *round) serves(n *node) (serving, moving bool) {
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
+		case pod.marked:
 			if gone := pod.DeletionTimestamp.Time; s.now.Before(gone) {
 				moving = true
 				s.wakeAt(gone)
 			}
-		case s.isReady(pod):
+		case pod.ready:
 			serving = true
-			moving = moving || !s.isAvailable(pod) && !s.availableAt(pod).IsZero()
+			moving = moving || !pod.available && !s.availableAt(pod).IsZero()
 		default:
-			verdict := failure.Options{}.Default().Of(pod, failure.Series{}, s.now)
+			verdict := failure.Options{}.Default().Of(pod.Pod, failure.Series{}, s.now)
 			moving = moving || !verdict.Failed && !verdict.At.IsZero()
 			s.wakeAt(verdict.At)
 		}
@@ -281,16 +281,16 @@ func (s *sync) serves(n *node) (serving, moving bool) {
 }
 
 // awaitAvailable schedules the sync in which a pod that is Ready becomes available.
-func (s *sync) awaitAvailable(n *node) {
+func (s *round) awaitAvailable(n *node) {
 	for _, pod := range n.pods {
-		if s.isReady(pod) && !s.isAvailable(pod) {
+		if pod.ready && !pod.available {
 			s.wakeAt(s.availableAt(pod))
 		}
 	}
 }
 
 // wakeAt asks for a sync at that time.
-func (s *sync) wakeAt(at time.Time) {
+func (s *round) wakeAt(at time.Time) {
 	if !at.IsZero() && (s.wake.IsZero() || at.Before(s.wake)) {
 		s.wake = at
 	}
@@ -300,7 +300,7 @@ func (s *sync) wakeAt(at time.Time) {
 const mostNodes = 5
 
 // reportBlockers says which nodes are in the way, and that they use up the budget where they do.
-func (s *sync) reportBlockers(blocked []*node) {
+func (s *round) reportBlockers(blocked []*node) {
 	byWhy := make(map[string]*rollout.Blocker)
 	var order []string
 	for _, n := range blocked {

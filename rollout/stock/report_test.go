@@ -118,14 +118,14 @@ func TestWhatIsTold(t *testing.T) {
 			},
 			want: `
 a: updated; nothing to do: its pod is at the update revision and available
-b: outdated; replace pod b0: the pod is outdated, and the budget allows it; counts against maxUnavailable
+b: outdated; waits: its pod b0 is outdated, but maxUnavailable 3 is used up by c, d, g
 c: starting; waits: pod c0 of the update revision is not ready yet; counts against maxUnavailable
 d: terminating; waits: the node's pods are terminating; counts against maxUnavailable
 e: ineligible; nothing to do: taint full:NoSchedule is not tolerated
 f: kept; nothing to do: taint full:NoSchedule is not tolerated, but a pod that runs may stay
-g: outdated; waits: its pod g0 is outdated, but maxUnavailable 3 is used up by b, c, d
+g: outdated; replace pod g0: the pod is outdated, and the budget allows it; counts against maxUnavailable
 Updating (RolloutInProgress): 5 desired, 5 current, 1 misscheduled, 4 ready, 4 available, 2 updated; 3 of 3 down, 0 of 0 surging, 1 wait
-delete b0 Outdated
+delete g0 Outdated
 again after 50s`,
 		},
 		{
@@ -144,9 +144,9 @@ f: leaving; waits: taint broken:NoExecute is not tolerated; the node's pods are 
 g: broken; delete pod g0: the pod has failed; counts against maxUnavailable
 Updating (RolloutInProgress): 5 desired, 4 current, 2 misscheduled, 2 ready, 2 available, 2 updated; 5 of 1 down, 0 of 0 surging, 1 wait
 delete g0 Failed
-delete d0 Succeeded
 delete e0 Leaving
 delete c1 Surplus
+delete d0 Succeeded
 create a Missing
 again after 50s`,
 		},
@@ -182,14 +182,14 @@ again after 40s`,
 				at(pod(before, kit.Ready(ago(20*time.Second)))), at(pod(before)),
 			},
 			want: `
-a: outdated; create a new pod beside the old one: the pod is outdated, and the budget allows it; holds a place of maxSurge
+a: outdated; waits: its pod a0 is outdated, but maxSurge 2 is used up by b, c, d
 b: surging; waits: pod b1 of the update revision has not been ready for minReadySeconds, until 2026-01-01T12:00:40Z; holds a place of maxSurge
-c: outdated; waits: its pod c0 is outdated, but maxSurge 2 is used up by a, b, d
+c: outdated; create a new pod beside the old one: the pod is outdated, and the budget allows it; holds a place of maxSurge
 d: outdated; create a new pod beside the old one: the outdated pod is not ready, so replacing it disturbs nobody; holds a place of maxSurge
-e: outdated; waits: its pod e0 is outdated, but maxSurge 2 is used up by a, b, d
+e: outdated; waits: its pod e0 is outdated, but maxSurge 2 is used up by b, c, d
 Updating (RolloutInProgress): 5 desired, 5 current, 0 misscheduled, 5 ready, 4 available, 0 updated; 0 of 0 down, 3 of 2 surging, 2 wait
 create d OutdatedNotReady
-create a Outdated
+create c Outdated
 again after 40s`,
 		},
 		{

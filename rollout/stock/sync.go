@@ -19,8 +19,8 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// sync is one sync of the controller.
-type sync struct {
+// round is one sync of the controller.
+type round struct {
 	*planner
 	now    time.Time
 	plan   *rollout.Plan
@@ -62,7 +62,7 @@ type node struct {
 	// shouldRun: it is to run the pod. mayRun: it may go on to run the one that it has.
 	shouldRun, mayRun bool
 	// pods that count: the first one is the oldest that is bound.
-	pods []*corev1.Pod
+	pods []*member
 	// waits is what keeps it from being updated now. uses reports whether it takes a place of the budget, begun whether the
 	// spec lets it be updated.
 	waits rollout.Limit
@@ -70,6 +70,24 @@ type node struct {
 	begun bool
 	// patches is how many there are of its pods.
 	patches int32
+	chance  randomKey
+}
+
+// member is a pod of the set, with what was read off it once.
+type member struct {
+	*corev1.Pod
+	// marked: for deletion. ended: it has Failed or Succeeded.
+	marked, ended bool
+	// updated: it counts as updated, because it has the hash of the revision or the generation of the template. atHash: it has
+	// the hash.
+	updated, atHash  bool
+	ready, available bool
+}
+
+// randomKey orders what is chance: the controller's maps have no order.
+type randomKey struct {
+	key   uint64
+	drawn bool
 }
 
 type create struct {
@@ -80,7 +98,7 @@ type create struct {
 
 type deletion struct {
 	node   *node
-	pod    *corev1.Pod
+	pod    *member
 	reason rollout.Reason
 	verb   rollout.Verb
 	// fate of the pod, and the patches by which it comes about.
@@ -89,8 +107,8 @@ type deletion struct {
 }
 
 // newSync reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
-func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *sync {
-	s := &sync{
+func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan, memory *scratch) *round {
+	s := &round{
 		planner: p, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
 		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0 ||
 			p.kruise && len(snapshot.InFlight.Patches) > 0,
@@ -98,18 +116,18 @@ func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *sync {
 		random: rand.New(rand.NewPCG(p.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
-	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
+	plan.Decisions = slices.Clone(plan.Decisions) // they are in the memory of the workspace
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
 	s.backoffs = newBackoffs(snapshot, p.spec.Generation)
-	s.readNodes(snapshot)
+	s.readNodes(snapshot, memory)
 	s.scale()
 	return s
 }
 
 // scale turns the budgets into numbers of nodes. Both are rounded up, and a set whose budgets come to 0 may lose one pod.
-func (s *sync) scale() {
+func (s *round) scale() {
 	strategy := &s.spec.Strategy
 	for _, n := range s.nodes {
 		s.desired += count(n.shouldRun)
@@ -136,7 +154,7 @@ func (s *sync) scale() {
 }
 
 // surges reports whether the strategy has a maxSurge, whatever it comes to.
-func (s *sync) surges() bool {
+func (s *round) surges() bool {
 	return s.spec.Strategy.Type == rollout.RollingUpdate && scaled(s.spec.Strategy.MaxSurge, 1) > 0
 }
 
@@ -163,59 +181,104 @@ func count(yes bool) int32 {
 	return 0
 }
 
-// shuffled returns the nodes in the order in which this sync goes over them: the controller's maps have none.
-func (s *sync) shuffled() []*node {
-	nodes := slices.Clone(s.nodes)
-	s.random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-	return nodes
+// mix puts what is to be done into the order in which this sync goes over nodes, which is chance: the controller's maps have
+// none. What is done on one node stays in its order, and nodes that do not exist come last.
+func mix[T any](s *round, list []T, of func(T) *node) {
+	for _, one := range list {
+		if n := of(one); !n.chance.drawn {
+			n.chance = randomKey{s.random.Uint64(), true}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b T) int {
+		return cmp.Or(
+			cmp.Compare(count(of(a).decision == nil), count(of(b).decision == nil)),
+			cmp.Compare(of(a).chance.key, of(b).chance.key),
+		)
+	})
 }
 
-// readNodes joins nodes and pods.
-func (s *sync) readNodes(snapshot rollout.Snapshot) {
+func nodeOfCreate(c create) *node     { return c.node }
+func nodeOfDeletion(d deletion) *node { return d.node }
+
+// readNodes joins nodes and pods. The decisions about nodes are in the order of their names.
+func (s *round) readNodes(snapshot rollout.Snapshot, memory *scratch) {
 	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
-	byName := make(map[string]*node, len(snapshot.Nodes))
-	all := make([]node, len(snapshot.Nodes))
-	s.strays = s.plan.Decisions[len(snapshot.Nodes):]
-	for i := range snapshot.Nodes {
+	known := of(&memory.nodes, len(snapshot.Nodes))
+	s.strays = s.plan.Decisions[len(known):]
+	s.nodes = of(&memory.order, len(known))
+	names := of(&memory.names, len(known))
+	for i := range known {
 		d := &s.plan.Decisions[i]
-		n := &all[i]
-		*n = node{
+		known[i] = node{
 			name: d.Node, decision: d, shouldRun: d.Placement.Outcome == placement.Run,
 			mayRun: d.Placement.Outcome != placement.Leave,
 		}
-		byName[n.name] = n
-		s.nodes = append(s.nodes, n)
+		s.nodes[i], names[i] = &known[i], d.Node
+	}
+	gone := make(map[string]*node)
+	next := 0 // pods are mostly in the order of their nodes
+	find := func(name string) *node {
+		if next >= len(names) || names[next] != name {
+			i, found := slices.BinarySearch(names, name)
+			if !found {
+				return gone[name]
+			}
+			next = i
+		}
+		next++
+		return &known[next-1]
 	}
 	for _, object := range snapshot.Nodes {
-		byName[object.Name].object = object
+		find(object.Name).object = object
 	}
-	for _, pod := range snapshot.Pods {
+	all := of(&memory.members, len(snapshot.Pods))
+	for i, pod := range snapshot.Pods {
 		name, ok := placement.TargetNode(pod)
 		if !ok || s.ignores(pod) {
 			continue
 		}
-		n := byName[name]
+		n := find(name)
 		if n == nil {
 			n = &node{name: name}
-			byName[name] = n
+			gone[name] = n
 			s.nodes = append(s.nodes, n)
 		}
-		n.pods = append(n.pods, pod)
+		all[i] = s.read(pod)
+		n.pods = append(n.pods, &all[i])
 	}
 	for _, n := range s.nodes {
-		slices.SortFunc(n.pods, oldestFirst)
+		if len(n.pods) > 1 {
+			slices.SortFunc(n.pods, oldestFirst)
+		}
 	}
-	slices.SortFunc(s.nodes, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	if len(gone) > 0 {
+		slices.SortFunc(s.nodes, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	}
+}
+
+// read reads off a pod what the sync asks for again and again.
+func (s *round) read(object *corev1.Pod) member {
+	m := member{
+		Pod: object, marked: object.DeletionTimestamp != nil, ended: lifecycle.Terminal(object),
+		atHash: object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == s.hash,
+	}
+	m.ready = s.isReady(&m)
+	m.updated = m.atHash || s.isOfGeneration(object)
+	if m.ready {
+		at := s.availableAt(&m)
+		m.available = !at.IsZero() && !at.After(s.now)
+	}
+	return m
 }
 
 // ignores reports whether a pod that is marked for deletion counts for nothing: one that has ended, and one that the selector no
 // longer matches. OpenKruise's controller waits for both.
-func (s *sync) ignores(pod *corev1.Pod) bool {
-	return !s.kruise && marked(pod) && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
+func (s *round) ignores(pod *corev1.Pod) bool {
+	return !s.kruise && pod.DeletionTimestamp != nil && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
 }
 
 // oldestFirst orders the pods of a node: those that are not bound come last.
-func oldestFirst(a, b *corev1.Pod) int {
+func oldestFirst(a, b *member) int {
 	return cmp.Or(
 		cmp.Compare(count(a.Spec.NodeName == ""), count(b.Spec.NodeName == "")),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
@@ -223,11 +286,9 @@ func oldestFirst(a, b *corev1.Pod) int {
 	)
 }
 
-func marked(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
-
 // isReady looks at the condition alone: pods that have ended may keep it. To OpenKruise's controller they are not ready.
-func (s *sync) isReady(pod *corev1.Pod) bool {
-	if s.kruise && lifecycle.Terminal(pod) {
+func (s *round) isReady(pod *member) bool {
+	if s.kruise && pod.ended {
 		return false
 	}
 	for i := range pod.Status.Conditions {
@@ -240,7 +301,7 @@ func (s *sync) isReady(pod *corev1.Pod) bool {
 
 // availableAt returns when a pod that is Ready is available; zero: never. OpenKruise's controller wants more than
 // minReadySeconds.
-func (s *sync) availableAt(pod *corev1.Pod) time.Time {
+func (s *round) availableAt(pod *member) time.Time {
 	if s.spec.MinReadySeconds == 0 {
 		return s.now
 	}
@@ -257,23 +318,8 @@ func (s *sync) availableAt(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-func (s *sync) isAvailable(pod *corev1.Pod) bool {
-	if !s.isReady(pod) {
-		return false
-	}
-	at := s.availableAt(pod)
-	return !at.IsZero() && !at.After(s.now)
-}
-
-// isUpdated reports whether the pod counts as updated: it has the hash of the revision, or the generation of the template.
-func (s *sync) isUpdated(pod *corev1.Pod) bool {
-	if s.isAtHash(pod) {
-		return true
-	}
+// isOfGeneration reports whether the pod has the generation of the template, which counts as updated, too.
+func (s *round) isOfGeneration(pod *corev1.Pod) bool {
 	generation := s.spec.TemplateGeneration
 	return generation != nil && pod.Labels[rollout.TemplateGenerationLabel] == strconv.FormatInt(*generation, 10)
-}
-
-func (s *sync) isAtHash(pod *corev1.Pod) bool {
-	return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == s.hash
 }

@@ -1,8 +1,6 @@
 package stock
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
@@ -20,17 +18,25 @@ type changes struct {
 
 // survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out
 // each node is to have exactly one.
-func (s *sync) survey() changes {
+func (s *round) survey() (c changes) {
 	switch {
 	case s.kruise && s.maxSurge > 0:
-		return s.surveyKruiseBeside()
+		c = s.surveyKruiseBeside()
 	case s.kruise:
-		return s.surveyKruiseInTurn()
+		c = s.surveyKruiseInTurn()
 	case s.maxSurge > 0:
-		return s.surveyBeside()
+		c = s.surveyBeside()
 	default:
-		return s.surveyInTurn()
+		c = s.surveyInTurn()
 	}
+	// There is one of each node, so that any order will do.
+	for _, list := range [][]deletion{c.broken, c.candidates, c.superseded, c.outnumbered} {
+		s.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	for _, list := range [][]create{c.brokenBeside, c.beside} {
+		s.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	return c
 }
 
 // wait notes that all changes wait for that.
@@ -44,7 +50,7 @@ func (c *changes) wait(limit rollout.Limit) {
 }
 
 // room is how many candidates the budget leaves room for. The others are noted to wait for it.
-func (s *sync) room(c *changes) int {
+func (s *round) room(c *changes) int {
 	limit, left, waiting := rollout.LimitMaxUnavailable, s.maxUnavailable-s.unavailable, len(c.candidates)
 	if s.maxSurge > 0 {
 		limit, left, waiting = rollout.LimitMaxSurge, s.maxSurge-s.surging, len(c.beside)
@@ -60,7 +66,7 @@ func (s *sync) room(c *changes) int {
 }
 
 // update replaces outdated pods: those that are not available, and of the others as many as the budget leaves room for.
-func (s *sync) update(c changes, room int) {
+func (s *round) update(c changes, room int) {
 	if c.failed {
 		return // the controller does not find a node, and gives this sync up
 	}
@@ -80,20 +86,20 @@ func (s *sync) update(c changes, room int) {
 }
 
 // use notes that the node uses up a place of a budget.
-func (s *sync) use(n *node, budget *int32) {
+func (s *round) use(n *node, budget *int32) {
 	*budget++
 	n.uses = true
 	s.users = append(s.users, n.name)
 }
 
 // pair returns the node's new and its outdated pod of those that do not terminate. It is no pair if there are two of a kind.
-func (s *sync) pair(n *node) (updated, outdated *corev1.Pod, isPair bool) {
+func (s *round) pair(n *node) (updated, outdated *member, isPair bool) {
 	for _, pod := range n.pods {
 		switch {
-		case marked(pod):
-		case s.isUpdated(pod) && updated == nil:
+		case pod.marked:
+		case pod.updated && updated == nil:
 			updated = pod
-		case !s.isUpdated(pod) && outdated == nil:
+		case !pod.updated && outdated == nil:
 			outdated = pod
 		default:
 			return nil, nil, false
@@ -104,8 +110,8 @@ func (s *sync) pair(n *node) (updated, outdated *corev1.Pod, isPair bool) {
 
 // surveyInTurn is survey without surge: outdated pods are deleted. A node counts as unavailable if it has pods of the set, or is
 // to have one, unless it has exactly one that is available: where it stands does not matter.
-func (s *sync) surveyInTurn() (c changes) {
-	for _, n := range s.shuffled() {
+func (s *round) surveyInTurn() (c changes) {
+	for _, n := range s.nodes {
 		if len(n.pods) == 0 && !n.shouldRun {
 			continue
 		}
@@ -114,10 +120,10 @@ func (s *sync) surveyInTurn() (c changes) {
 		case !isPair || (updated == nil) == (outdated == nil):
 			s.use(n, &s.unavailable)
 		case updated != nil:
-			if !s.isAvailable(updated) {
+			if !updated.available {
 				s.use(n, &s.unavailable)
 			}
-		case !s.isAvailable(outdated):
+		case !outdated.available:
 			s.use(n, &s.unavailable)
 			c.broken = append(c.broken, s.replacement(n, outdated, rollout.ReasonOutdatedNotReady)...)
 		default:
@@ -129,9 +135,9 @@ func (s *sync) surveyInTurn() (c changes) {
 
 // surveyBeside is survey with surge: new pods are created beside outdated ones. An outdated pod goes when the new one beside it
 // is available. Where no pod is to run any more it goes as far as there are more available pods than are desired.
-func (s *sync) surveyBeside() (c changes) {
+func (s *round) surveyBeside() (c changes) {
 	available := int32(0)
-	for _, n := range s.shuffled() {
+	for _, n := range s.nodes {
 		updated, outdated, isPair := s.pair(n)
 		if !isPair {
 			s.use(n, &s.surging)
@@ -141,20 +147,20 @@ func (s *sync) surveyBeside() (c changes) {
 		if first == nil {
 			first = updated
 		}
-		available += count(first != nil && s.isAvailable(first))
+		available += count(first != nil && first.available)
 		switch {
 		case outdated == nil:
-		case updated != nil && s.isAvailable(updated):
+		case updated != nil && updated.available:
 			c.superseded = append(c.superseded, s.removal(n, outdated, rollout.ReasonSuperseded, rollout.VerbDelete)...)
 		case updated != nil:
 			s.use(n, &s.surging)
 		case n.decision == nil:
 			c.failed = true
-		case n.shouldRun && s.isAvailable(outdated):
+		case n.shouldRun && outdated.available:
 			c.beside = append(c.beside, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
 		case n.shouldRun:
 			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
-		case s.isAvailable(outdated):
+		case outdated.available:
 			c.outnumbered = append(c.outnumbered, s.removal(n, outdated, rollout.ReasonLeaving, rollout.VerbDelete)...)
 		default:
 			c.superseded = append(c.superseded, s.removal(n, outdated, rollout.ReasonLeaving, rollout.VerbDelete)...)

@@ -172,7 +172,10 @@ func registryChart(e *experiment, a axis, outcomes []*outcome) *chart {
 	if most == 0 {
 		return nil
 	}
-	bandwidth := float64(e.World.Model.Registry.Bandwidth)
+	bandwidth := 0.0 // unknown
+	if e.World.Model != nil {
+		bandwidth = float64(e.World.Model.Registry.Bandwidth)
+	}
 	unit, name := rateUnit(most)
 	c := &chart{
 		File: "registry", Title: "Registry: bytes that it sends", YLabel: name, Axis: a,

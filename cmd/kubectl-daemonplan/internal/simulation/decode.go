@@ -119,7 +119,7 @@ func (d *decoder) value(path string, tree any, v reflect.Value) {
 		d.fields(path, tree, v)
 	case t.Kind() == reflect.Slice && (isOwn(t.Elem()) || t.Elem().PkgPath() == ""):
 		d.list(path, tree, v)
-	case t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "":
+	case t.Kind() == reflect.Pointer && (t.Elem().PkgPath() == "" || t.Elem().Kind() == reflect.Struct && isOwn(t.Elem())):
 		v.Set(reflect.New(t.Elem()))
 		d.value(path, tree, v.Elem())
 	case t.PkgPath() == "" && t.Kind() == reflect.Map && t.Elem().PkgPath() == "":

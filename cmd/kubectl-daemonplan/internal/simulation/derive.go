@@ -16,8 +16,7 @@ import (
 
 // Derived is what the objects of a cluster tell about the times that a rollout will take there.
 type Derived struct {
-	Model      simulate.Model
-	Controller simulate.Controller
+	Model simulate.Model
 	// Sentences say what each time was derived from, and what the objects do not tell.
 	Sentences []string
 }
@@ -62,8 +61,7 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 			text.Counted(len(pods), "pod"), name)
 	}
 	d := Derived{
-		Model:      simulate.Model{Schedule: distributionOf(scheduled)},
-		Controller: simulate.Controller{Interval: derivedInterval},
+		Model: simulate.Model{Schedule: distributionOf(scheduled)},
 	}
 	from := fmt.Sprintf("%s of %s", text.Counted(len(started), "pod"), name)
 	ready := distributionOf(started)
@@ -80,13 +78,9 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 		asDuration(float64(stop)))
 	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: simulate.Fixed(stop)}}
 	d.sizes(nodes, &spec.Template.Spec)
-	d.say("the controller plans every %s at most, and each of its calls succeeds; the registry is as fast as asked: limits and "+
-		"failures of both are not in the cluster", asDuration(float64(derivedInterval)))
+	d.say("each call of the controller succeeds, and the registry is as fast as asked: failures of both are not in the cluster")
 	return d, nil
 }
-
-// derivedInterval is the least time between two plans of the controller in a derived world.
-const derivedInterval = 2 * time.Second
 
 func (d *Derived) say(format string, arguments ...any) {
 	d.Sentences = append(d.Sentences, fmt.Sprintf(format, arguments...))

@@ -74,7 +74,7 @@ func TestDerive(t *testing.T) {
 		"a pod takes 20s, and 19 of 20 no more than 29s from PodScheduled to Ready, with the pull of its image: from 20 pods of agent",
 		"it takes 1s to be scheduled: from 20 pods of agent", "it takes 45s to stop: its grace period",
 		"r.example:5000/agent:v2 has 210 MB, as other versions of it: from the images that nodes report", "the size of other:v1 is unknown",
-		"the controller plans every 2s at most",
+		"each call of the controller succeeds",
 	}
 	if all := strings.Join(d.Sentences, "\n"); len(d.Sentences) != len(want) {
 		t.Errorf("it says\n%s", all)
@@ -116,7 +116,7 @@ func TestRepository(t *testing.T) {
 // A forecast of 0s 0s 0s answers nothing. Without a world the times come from the dump, which is said, or the answer is refused.
 func TestForecastWithoutAWorld(t *testing.T) {
 	_, stdout, stderr := call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "2")
-	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached   15m34s") {
+	if !strings.Contains(stderr, "derived from "+someDump+" for node-agent: it takes 1m to stop") || !strings.Contains(stdout, "every node that can be reached   15m31s") {
 		t.Errorf("got %s\n%s", stdout, stderr)
 	}
 	for _, command := range []string{"forecast", "suggest --deadline 1h"} {
@@ -130,6 +130,33 @@ func TestForecastWithoutAWorld(t *testing.T) {
 		code, _, stderr := call(2, false, append(strings.Fields(command), "--dump", bare)...)
 		if code != want || !strings.Contains(stderr, "bare.yaml: of the 0 pods of agent none tells how long a start takes") {
 			t.Errorf("%s from a dump without pods: exit code %d\n%s", command, code, stderr)
+		}
+	}
+}
+
+// A world that has only events keeps the times that are derived, and a controller as they are; one with a section has what it says.
+func TestWorldOfEvents(t *testing.T) {
+	forecast := func(world string) (stdout, stderr string) {
+		_, stdout, stderr = call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "1", "--world", write(t, "world.yaml", world))
+		return stdout, stderr
+	}
+	const derived, usual = "it takes 1m to stop", "the controller looks at most every 1s, and sends 20 calls a second, 30 at once after a pause"
+	_, without, plain := call(2, false, "forecast", "--dump", someDump, "--name", "node-agent", "--seeds", "1")
+	for _, tt := range []struct {
+		name, world    string
+		derived, usual bool
+	}{
+		{"only events", "events: [{at: 1000h, what: CordonNode, node: general-1a-01}]\n", true, true},
+		{"an ideal controller", "controller: {}\n", true, false},
+		{"a section that is empty", "controller:\nmodel:\n", true, true},
+		{"a model", "model: {kubelets: [{start: 1s}]}\n", false, true},
+	} {
+		stdout, stderr := forecast(tt.world)
+		if strings.Contains(stderr, derived) != tt.derived || strings.Contains(stderr, usual) != tt.usual {
+			t.Errorf("%s: standard error\n%s", tt.name, stderr)
+		}
+		if same := stdout == without; same != (tt.derived && tt.usual) {
+			t.Errorf("%s: without a world\n%s\n%s\nwith it\n%s", tt.name, plain, without, stdout)
 		}
 	}
 }

@@ -180,8 +180,12 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 			return nil, err
 		}
 		e.keep("World", file)
-	} else {
+	}
+	if e.World.Model == nil && (q.World == "" || cluster != nil) {
 		e.derive(cluster)
+	}
+	if e.NoTimes != nil && e.World.Controller == nil {
+		e.World.Controller = new(simulate.Controller) // where nothing takes any time, it loses none
 	}
 	if q.From == "" && cluster == nil {
 		e.Notes = append(e.Notes, "the nodes are empty at the start: this is a first installation; "+
@@ -189,6 +193,9 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 	}
 	if err := e.runControllers(); err != nil {
 		return nil, err
+	}
+	if note := e.World.controllerNote(); note != "" {
+		e.Notes = append(e.Notes, note)
 	}
 	return e, nil
 }
@@ -234,7 +241,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 			e.Notes = append(e.Notes, note)
 		}
 	}
-	e.Notes = append(e.Notes, "give --world FILE for what cannot be derived; the file then has all times")
+	e.Notes = append(e.Notes, "give --world FILE for what cannot be derived; a file with the section model then has all times")
 }
 
 // timed refuses an experiment in which nothing takes any time, because an answer about times would be 0.
@@ -252,13 +259,16 @@ func (e *experiment) keep(title string, file objects.File) {
 
 // scenario is the scenario of one run.
 func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
-	model, controller := e.World.Model, e.World.Controller
-	if c.Derived != nil {
-		model, controller = c.Derived.Model, c.Derived.Controller
+	var model simulate.Model
+	switch {
+	case e.World.Model != nil:
+		model = *e.World.Model
+	case c.Derived != nil:
+		model = c.Derived.Model
 	}
 	scenario := simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
-		Model: model, Controller: controller, Events: e.World.Events,
+		Model: model, Controller: e.World.controller(), Events: e.World.Events,
 	}
 	c.Controller.Simulate(&scenario, c.Set)
 	return scenario

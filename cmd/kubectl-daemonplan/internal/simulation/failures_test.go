@@ -17,7 +17,7 @@ func TestFailuresInComparison(t *testing.T) {
 		"--spec", "aside=" + write("aside.yaml", stagedSet("agent:v2", "failures: {maxFailed: 50%, quarantine: 50%}")),
 		"--spec", "plain=" + write("plain.yaml", stagedSet("agent:v2", "{}")),
 		"--fleet", write("fleet.yaml", "pools: [{name: node, nodes: 40}]\n"),
-		"--world", write("world.yaml", "model: {kubelets: [{start: 10s, stop: 10s}, "+
+		"--world", write("world.yaml", "controller: {}\nmodel: {kubelets: [{start: 10s, stop: 10s}, "+
 			"{image: 'agent:v2', nodeShare: 20%, neverReady: true}]}\nevents: [{at: 3h, what: retry revision}]\n"),
 	}
 	_, out, _ := call(1, false, args...)

@@ -24,17 +24,18 @@ func ForecastPlan(out io.Writer, set *objects.Set, snapshot rollout.Snapshot, by
 		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived, Fleet: simulate.Fleet{Snapshot: &snapshot},
 		Controller: by,
 	}
-	p := &program{Stdout: out, Stderr: io.Discard, Workers: runtime.GOMAXPROCS(0), Engine: simulation}
-	outcomes, err := p.compare(&experiment{
+	e := &experiment{
 		question:   question{Seed: 1, Seeds: planRuns(len(snapshot.Nodes))},
 		Candidates: []*candidate{c},
-	}, nil)
+	}
+	p := &program{Stdout: out, Stderr: io.Discard, Workers: runtime.GOMAXPROCS(0), Engine: simulation}
+	outcomes, err := p.compare(e, nil)
 	if err != nil {
 		return err
 	}
 	printForecast(out, outcomes[0])
 	fmt.Fprintln(out, "\nTaken for it:")
-	for _, sentence := range derived.Sentences {
+	for _, sentence := range append(derived.Sentences, e.World.controllerNote()) {
 		fmt.Fprintf(out, "  %s\n", sentence)
 	}
 	fmt.Fprintf(out, "  %s takes times from a file\n", otherForecast)

@@ -10,7 +10,7 @@ import (
 // stuckWorld is a world in which a node falls silent for good, after a second.
 func stuckWorld(t *testing.T) string {
 	t.Helper()
-	return write(t, "world.yaml", "model: {kubelets: [{ready: 5s}]}\nevents: [{at: 1s, what: NodeNotReady, node: node-00003}]\n")
+	return write(t, "world.yaml", "controller: {}\nmodel: {kubelets: [{ready: 5s}]}\nevents: [{at: 1s, what: NodeNotReady, node: node-00003}]\n")
 }
 
 func TestGates(t *testing.T) {
@@ -44,7 +44,7 @@ func TestGates(t *testing.T) {
 
 // A rollout that has left out nothing but nodes that were down before it began is complete; who wants them all says so.
 func TestDownBeforeIsComplete(t *testing.T) {
-	world := write(t, "down.yaml", "events:\n- {at: 0s, what: NodeNotReady, node: node-00003}\n")
+	world := write(t, "down.yaml", "controller: {}\nevents:\n- {at: 0s, what: NodeNotReady, node: node-00003}\n")
 	for _, command := range []string{"simulate", "forecast"} {
 		for gate, want := range map[string]string{
 			"stuck":    "",
@@ -87,8 +87,8 @@ func TestForecastOverNodesThatCanBeReached(t *testing.T) {
 	const want = `As the DaemonSet controller of Kubernetes does it.
 v2, 3 runs                            p50      p90      max
 time until every node is updated    never    never    never
-  every node that can be reached      25s      30s      30s
-waves                             5 waves  6 waves  6 waves
+  every node that can be reached      25s      25s      25s
+waves                             5 waves  5 waves  5 waves
 peak unavailable nodes            4 nodes  4 nodes  4 nodes
 
 v2: stuck: 11 of 12 nodes have the new version; 1 node cannot be updated.

@@ -24,7 +24,7 @@ func TestStagesInComparison(t *testing.T) {
 		"simulate", "--controller", "daemonplan", "--from", write("v1.yaml", stagedSet("agent:v1", "{}")),
 		"--spec", "staged=" + write("staged.yaml", stagedSet("agent:v2", policy)), "--spec", "all=" + write("all.yaml", stagedSet("agent:v2", "{}")),
 		"--fleet", write("fleet.yaml", "pools:\n- {name: first, nodes: 2, labels: {ring: '0'}}\n- {name: rest, nodes: 4, zones: [a, b]}\n"),
-		"--world", write("world.yaml", "model: {kubelets: [{start: 10s, stop: 10s}]}\nevents:\n"+
+		"--world", write("world.yaml", "model: {kubelets: [{start: 10s, stop: 10s}]}\ncontroller: {}\nevents:\n"+
 			"- {at: 1h, what: approve stage, approval: {stage: zones, value: a}}\n- {at: 2h, what: ApproveStage, approval: {stage: zones}}\n"),
 	}
 	out := answer(t, args...)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -161,6 +162,32 @@ func TestHistoryFile(t *testing.T) {
 	want := []string{"one.csv", "two-surge.jsonl", "two-v2.jsonl"}
 	if got := slices.Sorted(maps.Keys(tree(t, dir))); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
+	}
+}
+
+// Without a terminal, a line now and then says how much is done: no line for what is done at once.
+func TestProgressInALog(t *testing.T) {
+	begin := time.Date(2026, 3, 2, 9, 15, 0, 0, time.UTC)
+	var out strings.Builder
+	s := &progress{jobs: make([]int, 2), out: &out, every: time.Minute, begun: begin, spoken: begin}
+	for _, step := range []struct {
+		after time.Duration
+		shown int
+		want  string
+	}{
+		{30 * time.Second, 100, ""},
+		{time.Minute, 500, "simulating: 25 % of 2 runs after 1m\n"},
+		{90 * time.Second, 700, ""},
+		{2 * time.Minute, 1990, "simulating: 99 % of 2 runs after 2m\n"},
+	} {
+		out.Reset()
+		s.shown = step.shown
+		if s.say(begin.Add(step.after)); out.String() != step.want {
+			t.Errorf("after %v: %q, want %q", step.after, out.String(), step.want)
+		}
+	}
+	if _, _, stderr := call(1, false, small()...); strings.Contains(stderr, "simulating") {
+		t.Errorf("a short simulation says %s", stderr)
 	}
 }
 

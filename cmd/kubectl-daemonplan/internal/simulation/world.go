@@ -16,11 +16,34 @@ type fleetFile struct {
 	Pools []simulate.Pool
 }
 
-// world is a file that describes how the cluster behaves.
+// world is a file that describes how the cluster behaves. What it does not have is nil: the times are then derived from a dump,
+// and the controller is a real one.
 type world struct {
-	Model      simulate.Model
-	Controller simulate.Controller
+	Model      *simulate.Model
+	Controller *simulate.Controller
 	Events     []simulate.Event
+}
+
+// realController looks at most once a second, and sends as many calls as kube-controller-manager does unless its flags say
+// otherwise.
+var realController = simulate.Controller{Interval: time.Second, CallsPerSecond: 20, CallBurst: 30}
+
+// controller is that of the world. A file with "controller: {}" has an ideal one, which loses no time.
+func (w *world) controller() simulate.Controller {
+	if w.Controller == nil {
+		return realController
+	}
+	return *w.Controller
+}
+
+// controllerNote says which controller is taken for the one that runs, if the world does not say it; empty: it does.
+func (w *world) controllerNote() string {
+	if w.Controller != nil {
+		return ""
+	}
+	return fmt.Sprintf("the controller looks at most every %s, and sends %s calls a second, %d at once after a pause, "+
+		"as controllers do: the section controller of --world says otherwise", asDuration(float64(realController.Interval)),
+		asCount(realController.CallsPerSecond), realController.CallBurst)
 }
 
 // maxNodes is the largest number of nodes that are generated. More do not fit into the memory of a machine. A pool with more is
