@@ -61,7 +61,7 @@ func (s *round) report() {
 	s.decideStrays()
 	if in.Waiting = budget.Waiting; in.Waiting > 0 {
 		slices.Sort(s.users)
-		s.plan.BudgetUsers = slices.Clip(s.users[:min(mostNodes, len(s.users))])
+		s.plan.BudgetUsers = slices.Clone(s.users[:min(mostNodes, len(s.users))])
 	}
 	s.plan.Budget = budget
 	s.plan.Status = status.Summarize(in)
