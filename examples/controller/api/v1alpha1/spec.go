@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/outage"
 	"github.com/daemonplan/daemonplan/rollout/stage"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // RolloutSpec is the object in the library's words. It shares memory with the object.
@@ -192,7 +194,7 @@ func (s *PlannedDaemonSetStatus) Report(plan rollout.Plan) error {
 		State:                  from.State.String(),
 		Reason:                 from.Reason.String(),
 		DisruptionsAllowed:     from.DisruptionsAllowed,
-		Conditions:             append(s.valid(), from.Conditions...),
+		Conditions:             slices.Concat(s.valid(), from.Conditions, status.Kstatus(from, s.Conditions, time.Now())),
 		Memory:                 &runtime.RawExtension{Raw: memory},
 	}
 	for _, wait := range plan.Waits() {
@@ -207,8 +209,8 @@ const Valid = "Valid"
 // longestMessage of a condition in bytes: the API server takes 32 KiB, and nobody reads as much.
 const longestMessage = 4096
 
-// Judge sets the condition Valid: nil means yes, otherwise the error says why not, and the state is Invalid. All else stays as
-// the last plan saw it, and as long as there is one it is of the last valid generation.
+// Judge sets the condition Valid: nil means yes, otherwise the error says why not, the state is Invalid, and the set is Stalled.
+// All other conditions stay as the last plan saw them, and as long as there is one they are of the last valid generation.
 func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 	condition := metav1.Condition{Type: Valid, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: generation}
 	if err != nil {
@@ -217,6 +219,16 @@ func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 			condition.Message = strings.ToValidUTF8(condition.Message[:longestMessage], "") + " …"
 		}
 		s.State, s.Reason, s.Waiting = "Invalid", "SpecInvalid", nil
+		s.ObservedGeneration = generation
+		for _, kind := range []string{status.ConditionReady, status.ConditionReconciling, status.ConditionStalled} {
+			c := metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: "SpecInvalid", Message: condition.Message, ObservedGeneration: generation,
+			}
+			if kind == status.ConditionStalled {
+				c.Status = metav1.ConditionTrue
+			}
+			meta.SetStatusCondition(&s.Conditions, c)
+		}
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
 }

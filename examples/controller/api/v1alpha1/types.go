@@ -26,7 +26,8 @@ type PlannedDaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   PlannedDaemonSetSpec   `json:"spec"`
+	Spec PlannedDaemonSetSpec `json:"spec"`
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status PlannedDaemonSetStatus `json:"status,omitempty"`
 }
 
@@ -129,7 +130,8 @@ type PreDownload struct {
 
 // PlannedDaemonSetStatus is what the last plan saw.
 type PlannedDaemonSetStatus struct {
-	// ObservedGeneration is the generation that was planned for.
+	// ObservedGeneration is the generation that was planned for, or found to be invalid. Before that it is -1, so that tools wait
+	// from the first instant on. A condition has one of its own.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// The counters mean what they mean in the status of a DaemonSet of apps/v1, counted by node.
 	// +optional
@@ -161,7 +163,8 @@ type PlannedDaemonSetStatus struct {
 	//
 	// +listType=atomic
 	Waiting []string `json:"waiting,omitempty"`
-	// Conditions are Valid, Available, Progressing and, with a canary, Canary.
+	// Conditions are Valid, Available, Progressing and, with a canary, Canary; and Ready, Reconciling and Stalled, by which tools
+	// such as helm upgrade --wait, Flux and kpt wait.
 	//
 	// +listType=map
 	// +listMapKey=type
