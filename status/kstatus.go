@@ -10,17 +10,17 @@ import (
 const (
 	// ConditionReady is True if all is done that the spec lets be done.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while the tools are to wait: the rollout goes on, is on trial, soaks, or waits for somebody who
-	// has paused it, frozen the set, or has yet to approve a stage.
+	// ConditionReconciling is True while the tools are to wait: the rollout goes on, is on trial, soaks, or waits for somebody
+	// who has paused it, frozen the set, or has yet to approve a stage.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True if the tools are to give up: the set is stuck, or its revision failed or was rolled back.
 	ConditionStalled = "Stalled"
 )
 
-// Kstatus returns the conditions Ready, Reconciling and Stalled of a set, of which one is True, in this order. They say what State
-// and the condition Progressing say, in the words of tools that know no set of this kind. Previous are the conditions that were
-// written before, for their transition times; others in it are not looked at. With the zero Status, for a set without a plan, a
-// tool waits.
+// Kstatus returns the conditions Ready, Reconciling and Stalled of a set, of which one is True, in this order. They say what
+// State and the condition Progressing say, in the words of tools that know no set of this kind. Previous are the conditions that
+// were written before, for their transition times; others in it are not looked at. With the zero Status, for a set without a
+// plan, a tool waits.
 func Kstatus(s Status, previous []metav1.Condition, now time.Time) []metav1.Condition {
 	reason, message := s.Reason.String(), ""
 	progressing := metav1.ConditionUnknown

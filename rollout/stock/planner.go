@@ -1,8 +1,6 @@
 package stock
 
 import (
-	"sync"
-
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -22,40 +20,13 @@ type planner struct {
 	// status is up to date.
 	kruise bool
 	stored *int32
-	// memory of plans that were made, for later ones: *scratch.
-	memory *sync.Pool
-}
-
-// scratch is memory that a plan works in and does not keep.
-type scratch struct {
-	workspace rollout.Workspace
-	nodes     []node
-	members   []member
-	order     []*node
-	names     []string
-}
-
-// of returns a slice of that length, in which all is zero, in the memory of the other one.
-func of[T any](memory *[]T, length int) []T {
-	if cap(*memory) < length {
-		*memory = make([]T, length)
-	}
-	return (*memory)[:length]
-}
-
-// release drops the objects that the memory refers to.
-func (w *scratch) release() {
-	clear(w.nodes[:cap(w.nodes)])
-	clear(w.members[:cap(w.members)])
-	clear(w.order[:cap(w.order)])
-	clear(w.names[:cap(w.names)])
 }
 
 func newPlanner(known rollout.Spec, seed uint64) (planner, error) {
 	if _, err := rollout.New(known); err != nil {
 		return planner{}, err
 	}
-	p := planner{spec: known.Default(), seed: seed, memory: &sync.Pool{New: func() any { return new(scratch) }}}
+	p := planner{spec: known.Default(), seed: seed}
 	known.Lifecycle, known.PreDownload = lifecycle.Hooks{}, nil
 	known.Strategy = rollout.Strategy{Type: rollout.OnDelete}
 	var err error
@@ -68,14 +39,11 @@ func (p *planner) plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 	if p.base == nil {
 		return (*rollout.Planner)(nil).Plan(snapshot)
 	}
-	memory, _ := p.memory.Get().(*scratch)
-	defer p.memory.Put(memory)
-	defer memory.release()
-	plan, err := memory.workspace.Plan(p.base, snapshot)
+	plan, err := p.base.Plan(snapshot)
 	if err != nil {
 		return rollout.Plan{}, err
 	}
-	s := p.newSync(snapshot, &plan, memory)
+	s := p.newSync(snapshot, &plan)
 	s.repair()
 	s.keepUp()
 	if p.spec.Strategy.Type == rollout.RollingUpdate {

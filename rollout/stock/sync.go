@@ -107,7 +107,7 @@ type deletion struct {
 }
 
 // newSync reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
-func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan, memory *scratch) *round {
+func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
 	s := &round{
 		planner: p, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
 		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0 ||
@@ -116,12 +116,12 @@ func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan, memory 
 		random: rand.New(rand.NewPCG(p.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
-	plan.Decisions = slices.Clone(plan.Decisions) // they are in the memory of the workspace
+	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
 	s.backoffs = newBackoffs(snapshot, p.spec.Generation)
-	s.readNodes(snapshot, memory)
+	s.readNodes(snapshot)
 	s.scale()
 	return s
 }
@@ -201,12 +201,12 @@ func nodeOfCreate(c create) *node     { return c.node }
 func nodeOfDeletion(d deletion) *node { return d.node }
 
 // readNodes joins nodes and pods. The decisions about nodes are in the order of their names.
-func (s *round) readNodes(snapshot rollout.Snapshot, memory *scratch) {
+func (s *round) readNodes(snapshot rollout.Snapshot) {
 	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
-	known := of(&memory.nodes, len(snapshot.Nodes))
+	known := make([]node, len(snapshot.Nodes))
 	s.strays = s.plan.Decisions[len(known):]
-	s.nodes = of(&memory.order, len(known))
-	names := of(&memory.names, len(known))
+	s.nodes = make([]*node, len(known))
+	names := make([]string, len(known))
 	for i := range known {
 		d := &s.plan.Decisions[i]
 		known[i] = node{
@@ -231,7 +231,7 @@ func (s *round) readNodes(snapshot rollout.Snapshot, memory *scratch) {
 	for _, object := range snapshot.Nodes {
 		find(object.Name).object = object
 	}
-	all := of(&memory.members, len(snapshot.Pods))
+	all := make([]member, len(snapshot.Pods))
 	for i, pod := range snapshot.Pods {
 		name, ok := placement.TargetNode(pod)
 		if !ok || s.ignores(pod) {

@@ -222,7 +222,8 @@ func (s *PlannedDaemonSetStatus) Judge(err error, generation int64) {
 		s.ObservedGeneration = generation
 		for _, kind := range []string{status.ConditionReady, status.ConditionReconciling, status.ConditionStalled} {
 			c := metav1.Condition{
-				Type: kind, Status: metav1.ConditionFalse, Reason: "SpecInvalid", Message: condition.Message, ObservedGeneration: generation,
+				Type: kind, Status: metav1.ConditionFalse, Reason: "SpecInvalid", Message: condition.Message,
+				ObservedGeneration: generation,
 			}
 			if kind == status.ConditionStalled {
 				c.Status = metav1.ConditionTrue
