@@ -193,7 +193,7 @@ func (c *Cluster) excluded(p *simulated) string {
 		if other == p || other.Spec.NodeName != target {
 			continue
 		}
-		if why := kubelet.Excluded(p.Pod, other.Pod, c.nodes[target]); why != "" {
+		if why := kubelet.Excluded(p.Pod, other.Pod, c.nodes[target], nil); why != "" {
 			return why
 		}
 	}

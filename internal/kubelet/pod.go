@@ -26,15 +26,15 @@ func Unschedulable(pod *corev1.Pod, message string, now time.Time) {
 }
 
 // Excluded returns what the scheduler says of a pod that another one of its set keeps off their node; "": it may be bound beside
-// it.
-func Excluded(pod, other *corev1.Pod, node *corev1.Node) string {
+// it. Claims are those of which it is known how many pods may use them.
+func Excluded(pod, other *corev1.Pod, node *corev1.Node, claims []*corev1.PersistentVolumeClaim) string {
 	if other.Spec.NodeName == "" || lifecycle.Terminal(other) {
 		return ""
 	}
 	template := func(p *corev1.Pod) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec}
 	}
-	exclusions := placement.Excludes(template(other), template(pod), pod.Namespace, node, nil)
+	exclusions := placement.Excludes(template(other), template(pod), pod.Namespace, node, claims)
 	if len(exclusions) == 0 {
 		return ""
 	}

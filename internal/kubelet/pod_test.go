@@ -120,7 +120,7 @@ func TestExcluded(t *testing.T) {
 		"it is not bound either":  {rollouttest.Pod("o", port, rollouttest.PinnedTo("a")), ""},
 		"it has ended":            {rollouttest.Pod("o", port, rollouttest.OnNode("a"), rollouttest.Failed()), ""},
 	} {
-		if got := kubelet.Excluded(rollouttest.Pod("p", port, rollouttest.PinnedTo("a")), test.other, node); got != test.want {
+		if got := kubelet.Excluded(rollouttest.Pod("p", port, rollouttest.PinnedTo("a")), test.other, node, nil); got != test.want {
 			t.Errorf("%q, want %q: %s", got, test.want, why)
 		}
 	}

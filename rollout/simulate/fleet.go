@@ -28,6 +28,9 @@ type Fleet struct {
 	// available one, and the revision of its template exists. Nil: nothing runs on them, so that Scenario.Spec is installed for
 	// the first time.
 	Running *rollout.Spec `json:"running,omitempty"`
+	// Claims are the claims that the pods of the set may use. One that only one pod may use (ReadWriteOncePod) keeps a second pod
+	// off a node while the first is there. Nil: nothing is known of claims, and they keep nobody apart.
+	Claims []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
 }
 
 // Pool is a number of equal nodes. They are named after the pool and numbered from 0, as in "web-00017". If a snapshot has

@@ -204,3 +204,28 @@ func TestNoSecondPod(t *testing.T) {
 		}
 	}
 }
+
+// A claim that only one pod may use keeps the new pod off the node while the old one is there, and one of a node does not.
+func TestNoSecondPodWithTheClaim(t *testing.T) {
+	volume := func(s *rollout.Spec) {
+		s.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"},
+		}}}
+	}
+	old := rollouttest.Spec("agent", volume)
+	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+	rollouttest.MaxSurge("1")(&spec)
+	for mode, want := range map[corev1.PersistentVolumeAccessMode]simulate.End{
+		corev1.ReadWriteOncePod: simulate.EndStuck, corev1.ReadWriteOnce: simulate.EndDone,
+	} {
+		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{mode}}}
+		claim.Name, claim.Namespace = "shared", spec.Default().Namespace
+		report, err := simulate.Run(simulate.Scenario{
+			Spec:  spec,
+			Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 1}}, Running: &old, Claims: []*corev1.PersistentVolumeClaim{claim}},
+		})
+		if err != nil || report.End != want {
+			t.Errorf("%s: the run is %v, want %v (error %v)", mode, report.End, want, err)
+		}
+	}
+}

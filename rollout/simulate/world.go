@@ -328,7 +328,7 @@ func (s *Simulation) excluded(p *pod) string {
 		if other == p {
 			continue
 		}
-		if why := kubelet.Excluded(p.object, other.object, p.node.object); why != "" {
+		if why := kubelet.Excluded(p.object, other.object, p.node.object, s.scenario.Fleet.Claims); why != "" {
 			return why
 		}
 	}

@@ -123,7 +123,7 @@ func (p *program) planCommand() *cobra.Command {
 			}
 			if forecast {
 				fmt.Fprintln(&p.out)
-				return forecasted(simulation.ForecastPlan(&p.out, result.Set, result.Snapshot, result.By))
+				return forecasted(simulation.ForecastPlan(&p.out, result.Input, result.Set, result.Snapshot, result.By))
 			}
 			return nil
 		})

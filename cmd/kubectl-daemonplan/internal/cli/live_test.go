@@ -215,3 +215,38 @@ func TestDatadogsOwnController(t *testing.T) {
 		}
 	}
 }
+
+// A claim that only one pod may use keeps a second pod of the set off a node: the claims of the namespace are read where pods use
+// some, and it is said if they cannot be.
+func TestLiveClaims(t *testing.T) {
+	set := strings.Replace(smallSet, "spec: {containers:", "spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: shared}}], containers:", 1) +
+		"  updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"
+	if !strings.Contains(set, "claimName") {
+		t.Fatalf("the set has no volume: %s", set)
+	}
+	claim := func(mode string) string {
+		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: shared, namespace: web, uid: c-1}\nspec: {accessModes: [" + mode + "]}\n"
+	}
+	pod := strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)
+	revision := strings.Replace(smallRevision, "{spec: 5}", `{spec: {template: {$patch: replace, metadata: {labels: {app: agent}}, `+
+		`spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: shared}}], containers: [{name: agent, image: agent:v0}]}}}}`, 1)
+	const found, unknown = "only one pod may use", "you may not read persistentvolumeclaims"
+	for _, tt := range []struct {
+		name, mode     string
+		forbidden      bool
+		found, unknown bool
+	}{
+		{"one pod", "ReadWriteOncePod", false, true, false},
+		{"one node", "ReadWriteOnce", false, false, false},
+		{"forbidden", "ReadWriteOncePod", true, false, true},
+	} {
+		server := fakeapi.New(t, []byte(join(set, smallNode, pod, revision, claim(tt.mode))))
+		if tt.forbidden {
+			server.Forbidden = []string{"persistentvolumeclaims"}
+		}
+		code, stdout, stderr := live(server.Kubeconfig(t, "web"), "-", "plan")
+		if code != 0 || strings.Contains(stdout, found) != tt.found || strings.Contains(stdout, unknown) != tt.unknown {
+			t.Errorf("%s: exit code %d, %s\n%s", tt.name, code, stderr, stdout)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -229,7 +230,31 @@ func (c *Cluster) Read(ctx context.Context, ref objects.Ref) (*objects.Input, *o
 		}
 		return nil, nil, fmt.Errorf("%w%s", err, c.where(ref, input))
 	}
-	return input, set, c.around(ctx, input, set.Spec.Namespace)
+	if err := c.around(ctx, input, set.Spec.Namespace); err != nil {
+		return input, set, err
+	}
+	return input, set, c.claims(ctx, input, set)
+}
+
+// claims reads the claims of the namespace if the pods of the set use some: one that only one pod may use keeps a second pod off
+// a node. Who may not read them is told so.
+func (c *Cluster) claims(ctx context.Context, input *objects.Input, set *objects.Set) error {
+	volumes := set.Spec.Template.Spec.Volumes
+	if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil }) {
+		return nil
+	}
+	namespace := set.Spec.Namespace
+	page := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return c.core.PersistentVolumeClaims(namespace).List(ctx, o)
+	}
+	claims, err := listAll[*corev1.PersistentVolumeClaim](ctx, "persistentvolumeclaims"+in(namespace), page)
+	if apierrors.IsForbidden(err) {
+		input.Warnings = append(input.Warnings,
+			"It is not known whether a claim keeps a second pod of the set off a node: you may not read persistentvolumeclaims.")
+		return nil
+	}
+	input.Claims = claims
+	return err
 }
 
 // meant is why the set that is meant cannot be understood; nil if it is none of these.

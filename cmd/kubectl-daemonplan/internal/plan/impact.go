@@ -137,7 +137,9 @@ func (r *Result) reportOrder(out io.Writer, total int) error {
 // order lists the nodes that are begun together, the first groups of them.
 func (r *Result) order(most int) ([][]string, error) {
 	snapshot := r.Snapshot
-	scenario := simulate.Scenario{Seed: chance, Spec: r.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot}}
+	scenario := simulate.Scenario{
+		Seed: chance, Spec: r.Spec, Fleet: simulate.Fleet{Snapshot: &snapshot, Claims: r.Input.Claims},
+	}
 	r.By.Simulate(&scenario, r.Set)
 	s, err := simulate.New(scenario)
 	if err != nil {

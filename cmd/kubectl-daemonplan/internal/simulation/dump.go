@@ -47,7 +47,7 @@ func (c *candidate) place(cluster *objects.Input) error {
 	cluster.AdoptAt(c.Set, c.Place)
 	cluster.Surround(c.Set)
 	snapshot, _, err := cluster.Snapshot(c.Set, taken(cluster))
-	c.Fleet = simulate.Fleet{Snapshot: &snapshot}
+	c.Fleet = simulate.Fleet{Snapshot: &snapshot, Claims: cluster.Claims}
 	c.Installs = !there && len(snapshot.Pods) == 0 && spec.Predecessor == nil
 	return err
 }

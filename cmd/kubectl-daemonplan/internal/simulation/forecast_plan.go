@@ -15,13 +15,16 @@ import (
 // ForecastPlan prints how long the rollout of a set takes from a snapshot on, as the command forecast does, and what the times
 // are derived from: see [Derive]. On a large cluster it makes fewer runs, see planRuns. The error says that the objects do not
 // tell any times.
-func ForecastPlan(out io.Writer, set *objects.Set, snapshot rollout.Snapshot, by controllers.Name) error {
+func ForecastPlan(
+	out io.Writer, in *objects.Input, set *objects.Set, snapshot rollout.Snapshot, by controllers.Name,
+) error {
 	derived, err := Derive(snapshot.Nodes, snapshot.Pods, set.Spec)
 	if err != nil {
 		return fmt.Errorf("%w; %s takes times from a file", err, otherForecast)
 	}
 	c := &candidate{
-		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived, Fleet: simulate.Fleet{Snapshot: &snapshot},
+		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived,
+		Fleet: simulate.Fleet{Snapshot: &snapshot, Claims: in.Claims},
 		Controller: by,
 	}
 	e := &experiment{

@@ -52,7 +52,7 @@ func (e *experiment) excluded() []string {
 			continue // that is said where it is simulated
 		}
 		for _, running := range c.running() {
-			if found := planner.Exclusions(running, nil); len(found) > 0 {
+			if found := planner.Exclusions(running, c.Fleet.Claims); len(found) > 0 {
 				lines = append(lines, text.Printable(fmt.Sprintf(
 					"%s: with maxSurge no new pod can be bound beside one that runs: %s (%s)", c.Label, found[0], found[0].Path)))
 				break
