@@ -137,7 +137,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // kinds are the kinds of resources. Those of apps/v1 and v1 are served even if there is no object.
 var kinds = map[string]string{
 	"pods": "Pod", "nodes": "Node", "controllerrevisions": "ControllerRevision", "daemonsets": "DaemonSet",
-	"persistentvolumeclaims": "PersistentVolumeClaim", "extendeddaemonsets": "ExtendedDaemonSet", "extendeddaemonsetsettings": "ExtendedDaemonsetSetting",
+	"persistentvolumeclaims": "PersistentVolumeClaim",
+	"extendeddaemonsets":     "ExtendedDaemonSet", "extendeddaemonsetsettings": "ExtendedDaemonsetSetting",
 }
 
 func (s *Server) groups(w http.ResponseWriter) {
