@@ -385,6 +385,8 @@ func TestSmallInputs(t *testing.T) {
 			[]string{"\nignored: 3 objects (<no apiVersion> Service 2, ConfigMap 1)\n"}},
 		{"ignored kinds in JSON", "counted too", join(smallSet, smallNode, "apiVersion: a/v1\nkind: X\n"), []string{"-o", "json"}, []string{`"a/v1 X": 1`}},
 		{"everything at the update revision", "nothing to show", join(smallSet, smallNode), []string{"diff"}, []string{"the update restarts nothing"}},
+		{"no revisions", "pods have the hash of one", join(smallSet, smallNode, strings.Replace(smallPod, "app: agent}", "app: agent, controller-revision-hash: abc}", 1)),
+			nil, []string{"\nWarning: There is no ControllerRevision of the set in the input: which pods are up to date is not known, and all are taken to be outdated."}},
 		{"pod of an unknown revision", "what changes cannot be known", join(smallSet, smallNode, smallPod), []string{"diff"},
 			[]string{`1 pod is at revision hash "", which is not stored: what changes is not known, it restarts.`}},
 		{"surge", "the other budget", join(smallSet+"  updateStrategy: {rollingUpdate: {maxSurge: 30%}}\n", smallNode),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,4 +73,19 @@ func stopOf(spec rollout.Spec) string {
 	default:
 		return "updateStrategy.type: OnDelete stops a rollout"
 	}
+}
+
+// Unrevised says that there are no revisions although pods carry the hash of one, so that nobody can tell which pods are up to
+// date; empty: there are, or no pod does.
+func Unrevised(snapshot *rollout.Snapshot) string {
+	if len(snapshot.Revisions) > 0 {
+		return ""
+	}
+	for _, pod := range snapshot.Pods {
+		if pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != "" {
+			return "There is no ControllerRevision of the set in the input: which pods are up to date is not known, " +
+				"and all are taken to be outdated. A dump has them: kubectl get nodes,pods,controllerrevisions,ds -A -o json"
+		}
+	}
+	return ""
 }

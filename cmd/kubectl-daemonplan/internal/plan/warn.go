@@ -32,6 +32,9 @@ func (r *Result) warnings() []string {
 	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}
+	if line := objects.Unrevised(&r.Snapshot); line != "" {
+		lines = append(lines, line)
+	}
 	n, one := r.foreign()
 	if n == 0 {
 		return lines

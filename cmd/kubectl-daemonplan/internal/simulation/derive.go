@@ -26,17 +26,19 @@ type Derived struct {
 // model has what can be derived:
 //
 //   - Schedule is the time from the creation of pods to their condition PodScheduled;
+//
 //   - Kubelets has one rule: Ready is the time from PodScheduled to Ready, with the pull of the image in it, and Stop is the
 //     grace period of the spec, because no object tells how long a pod took to stop;
+//
 //   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times
 //     already.
 //
-// The controller plans every two seconds at most. To plan at each instant at which something changes takes several times as long
-// on a large cluster, and a rollout ends about one percent earlier.
+//   - further rules of Kubelets are for pods in trouble at that time: those that crash, lack their image or hang go on to do so,
+//     see goOn.
 //
 // Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and
 // those that became Ready with or after their node. The error says that no pod tells the times.
-func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derived, error) {
+func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec, now time.Time) (Derived, error) {
 	nodeReady := make(map[string]time.Time)
 	for _, node := range nodes {
 		if at, ok := nodeReadySince(node); ok {
@@ -78,6 +80,7 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec) (Derive
 		asDuration(float64(stop)))
 	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: simulate.Fixed(stop)}}
 	d.sizes(nodes, &spec.Template.Spec)
+	d.goOn(nodes, pods, now, slices.Max(started))
 	d.say("each call of the controller succeeds, and the registry is as fast as asked: failures of both are not in the cluster")
 	return d, nil
 }

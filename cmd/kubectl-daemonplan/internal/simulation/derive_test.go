@@ -61,7 +61,7 @@ func TestDerive(t *testing.T) {
 	restarted.Status.ContainerStatuses[0].RestartCount = 1
 	waiting.Status.Conditions[1].Status = corev1.ConditionFalse
 	pods = append(pods, restarted, back, waiting)
-	d, err := Derive(nodes, pods, derivedSpec("r.example:5000/agent:v2", "other:v1"))
+	d, err := Derive(nodes, pods, derivedSpec("r.example:5000/agent:v2", "other:v1"), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +84,11 @@ func TestDerive(t *testing.T) {
 			t.Errorf("it says %q, want %q", d.Sentences[i], want[i])
 		}
 	}
-	if _, err := Derive(nodes, []*corev1.Pod{restarted, back, waiting}, derivedSpec("a:v1")); err == nil ||
+	if _, err := Derive(nodes, []*corev1.Pod{restarted, back, waiting}, derivedSpec("a:v1"), time.Time{}); err == nil ||
 		!strings.Contains(err.Error(), "of the 3 pods of agent none tells how long a start takes") {
 		t.Errorf("with nothing to go by: %v", err)
 	}
-	one, err := Derive(nil, []*corev1.Pod{startedPod("", 0)}, derivedSpec("a:v1"))
+	one, err := Derive(nil, []*corev1.Pod{startedPod("", 0)}, derivedSpec("a:v1"), time.Time{})
 	if err != nil || one.Model.Kubelets[0].Ready != simulate.Uniform(0, time.Second) || !strings.Contains(one.Sentences[0], "less than 1s from PodScheduled to Ready") {
 		t.Errorf("times below a second: %v %+v", err, one)
 	}

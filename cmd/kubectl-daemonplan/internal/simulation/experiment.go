@@ -154,6 +154,9 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 			if err := c.place(cluster); err != nil {
 				return nil, err
 			}
+			if line := objects.Unrevised(c.Fleet.Snapshot); line != "" {
+				e.Notes = append(e.Notes, objects.Shown(q.Dump)+": "+line)
+			}
 			if c.Installs && q.World != "" { // without a world, NoTimes says it
 				e.Notes = append(e.Notes, objects.Shown(q.Dump)+": "+c.installs(cluster))
 			}
@@ -227,7 +230,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 		return
 	}
 	for _, c := range e.Candidates {
-		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec)
+		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec, c.Fleet.Snapshot.Now)
 		if err != nil && c.Installs {
 			err = errors.New(c.installs(cluster))
 		}

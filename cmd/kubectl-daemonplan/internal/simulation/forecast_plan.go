@@ -18,13 +18,13 @@ import (
 func ForecastPlan(
 	out io.Writer, in *objects.Input, set *objects.Set, snapshot rollout.Snapshot, by controllers.Name,
 ) error {
-	derived, err := Derive(snapshot.Nodes, snapshot.Pods, set.Spec)
+	derived, err := Derive(snapshot.Nodes, snapshot.Pods, set.Spec, snapshot.Now)
 	if err != nil {
 		return fmt.Errorf("%w; %s takes times from a file", err, otherForecast)
 	}
 	c := &candidate{
 		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived,
-		Fleet: simulate.Fleet{Snapshot: &snapshot, Claims: in.Claims},
+		Fleet:      simulate.Fleet{Snapshot: &snapshot, Claims: in.Claims},
 		Controller: by,
 	}
 	e := &experiment{
