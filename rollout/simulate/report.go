@@ -37,6 +37,9 @@ type Report struct {
 	Waves int `json:"waves"`
 	// Unavailable measures the nodes that are to run the pod and have none that serves (B2).
 	Unavailable Unavailable `json:"unavailable"`
+	// Taken measures them without the nodes that were so when the run began, as long as they have not served since: what the
+	// rollout, and what happened meanwhile, took down.
+	Taken Unavailable `json:"taken"`
 	// Zones has the same measure for each zone, sorted by name. Nodes without the zone label are in zone "".
 	Zones []ZoneReport `json:"zones"`
 	// Budget says how much of maxUnavailable, or with surge of maxSurge, was used.

@@ -19,6 +19,7 @@ type tally struct {
 	states  [1 << 8]int // how many nodes are in each
 	zones   zones
 	down    gauge
+	taken   gauge // down without the nodes that were so before
 	waves   waves
 	budget  budgetUse
 	waits   waits
@@ -37,6 +38,8 @@ type tallied struct {
 	wave  int32
 	state NodeState
 	begun bool
+	// before: it has been unavailable since the run began, and no plan has taken it down.
+	before bool
 }
 
 func newTally(name string, seed uint64) *tally {
@@ -59,6 +62,7 @@ func (t *tally) node(at time.Duration, name, zone string, _, to NodeState) {
 	from := n.state
 	t.leave(at, n)
 	n.zone, n.state = t.zones.find(zone), to
+	n.before = unavailable(to) && (n.before || at == 0 && !n.begun)
 	t.enter(at, n)
 	if from == to {
 		return
@@ -97,6 +101,9 @@ func (t *tally) count(at time.Duration, n *tallied, one int) {
 	zone.nodes += one
 	if unavailable(n.state) {
 		t.down.set(at, t.down.now+one)
+		if !n.before {
+			t.taken.set(at, t.taken.now+one)
+		}
 		zone.down.set(at, zone.down.now+one)
 	}
 }
@@ -175,7 +182,7 @@ func (t *tally) report(at time.Duration, end End, violations []verify.Violation)
 	r.Updated = t.states[NodeNew]
 	r.Reached = t.reached(r.Desired)
 	r.Waves = t.waves.begun
-	r.Unavailable = t.down.unavailable(at)
+	r.Unavailable, r.Taken = t.down.unavailable(at), t.taken.unavailable(at)
 	r.Zones = t.zones.report(at)
 	use, until := t.budget.until(at).sum, at
 	if end == EndDone {

@@ -31,7 +31,9 @@ func tallyOracle(ops []tallyOp, end time.Duration, why End) Report {
 	}
 	r.Reached = append(r.Reached, tallyOracleReached(ops, r.Desired)...)
 	r.Waves = tallyOracleWaves(ops)
-	r.Unavailable = tallyOracleUnavailable(ops, end, func(string) bool { return true })
+	anywhere := func(string) bool { return true }
+	r.Unavailable = tallyOracleUnavailable(ops, end, anywhere, func(string, int) bool { return true })
+	r.Taken = tallyOracleUnavailable(ops, end, anywhere, func(node string, i int) bool { return !tallyOracleBefore(ops[:i+1], node) })
 	names := map[string]bool{}
 	for _, op := range ops {
 		if op.kind == tallyNode {
@@ -45,7 +47,7 @@ func tallyOracle(ops []tallyOp, end time.Duration, why End) Report {
 				zone.Nodes++
 			}
 		}
-		zone.Unavailable = tallyOracleUnavailable(ops, end, func(z string) bool { return z == name })
+		zone.Unavailable = tallyOracleUnavailable(ops, end, func(z string) bool { return z == name }, func(string, int) bool { return true })
 		r.Zones = append(r.Zones, zone)
 	}
 	until := end
@@ -107,17 +109,42 @@ func tallyOracleReached(ops []tallyOp, desired int) []Reached {
 	return reached
 }
 
+// tallyOracleBefore reports whether the node has been down since the first instant, and no plan had begun it when it went down.
+func tallyOracleBefore(ops []tallyOp, node string) bool {
+	before, begun, state := false, false, NodeState(0)
+	for _, op := range ops {
+		switch {
+		case op.node != node:
+		case op.kind == tallyBegun:
+			begun = begun || state != 0
+		case op.kind == tallyNode:
+			state = op.to
+			switch op.to {
+			case 0, NodeOutside, NodeOld, NodeNew:
+				before, begun = false, false // what was begun has come to something, or to nothing
+			case NodeSurging:
+				before = false
+			default:
+				before = before || op.at == 0 && !begun
+			}
+		}
+	}
+	return before
+}
+
 // tallyOracleUnavailable counts after each operation. A count that lasts for no time is no peak, except at the end.
-func tallyOracleUnavailable(ops []tallyOp, end time.Duration, in func(zone string) bool) Unavailable {
+func tallyOracleUnavailable(
+	ops []tallyOp, end time.Duration, in func(zone string) bool, counts func(node string, i int) bool,
+) Unavailable {
 	var u Unavailable
 	sum := new(big.Int)
 	for i, op := range ops {
 		down := 0
-		for _, n := range tallyWorldAfter(ops[:i+1]) {
+		for name, n := range tallyWorldAfter(ops[:i+1]) {
 			switch n.state {
 			case NodeOutside, NodeOld, NodeSurging, NodeNew:
 			default:
-				if in(n.zone) {
+				if in(n.zone) && counts(name, i) {
 					down++
 				}
 			}

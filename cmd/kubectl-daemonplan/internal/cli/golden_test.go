@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,25 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	if code, stdout, stderr := call("", "--version"); code != 0 || stdout != "kubectl-daemonplan devel\n" || stderr != "" {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestVersionOfACommit(t *testing.T) {
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	for want, info := range map[string]*debug.BuildInfo{
+		"devel":  {},
+		"v0.1.0": {Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{setting("-trimpath", "true")}},
+		"v0.1.0 (commit 0123456789ab)": {
+			Main:     debug.Module{Version: "v0.1.0"},
+			Settings: []debug.BuildSetting{setting("vcs.revision", "0123456789abcdef"), setting("vcs.modified", "false")},
+		},
+		"devel (commit 0123, with changes)": {
+			Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{setting("vcs.revision", "0123"), setting("vcs.modified", "true")},
+		},
+	} {
+		if got := versionOf(info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

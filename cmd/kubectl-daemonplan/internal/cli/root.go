@@ -16,9 +16,27 @@ import (
 // versionText is the version of the module, which the go command writes into programs.
 func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
-		return cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
+		return versionOf(info)
 	}
 	return "devel"
+}
+
+// versionOf is the version, and the commit where the go command knows it.
+func versionOf(info *debug.BuildInfo) string {
+	version := cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
+	commit, changed := "", ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			commit = setting.Value[:min(len(setting.Value), 12)]
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			changed = ", with changes"
+		}
+	}
+	if commit == "" {
+		return version
+	}
+	return fmt.Sprintf("%s (commit %s%s)", version, commit, changed)
 }
 
 const rootLong = `

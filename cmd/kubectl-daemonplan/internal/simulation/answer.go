@@ -52,11 +52,14 @@ type specAnswer struct {
 	PeakUnavailableNodes     quantiles `json:"peakUnavailableNodes"`
 	PeakUnavailablePercent   quantiles `json:"peakUnavailablePercent"`
 	UnavailableNodeSeconds   quantiles `json:"unavailableNodeSeconds"`
-	Waves                    quantiles `json:"waves"`
-	PodsCreated              quantiles `json:"podsCreated"`
-	APICalls                 quantiles `json:"apiCalls"`
-	PulledBytes              quantiles `json:"pulledBytes"`
-	ContainerRestarts        quantiles `json:"containerRestarts"`
+	// PeakTakenNodes and TakenNodeSeconds are without the nodes that were down before the run, as long as they stay so.
+	PeakTakenNodes    quantiles `json:"peakTakenNodes"`
+	TakenNodeSeconds  quantiles `json:"takenNodeSeconds"`
+	Waves             quantiles `json:"waves"`
+	PodsCreated       quantiles `json:"podsCreated"`
+	APICalls          quantiles `json:"apiCalls"`
+	PulledBytes       quantiles `json:"pulledBytes"`
+	ContainerRestarts quantiles `json:"containerRestarts"`
 	// Stages are the parts of the stages, in the order in which they are opened; absent without stages.
 	Stages []stageAnswer `json:"stages,omitempty"`
 	// FailedNodes is on how many nodes at most the new version had failed at one time, and QuarantinedNodes how many of them were
@@ -133,6 +136,8 @@ func specAnswerOf(o *outcome) specAnswer {
 			return 100 * float64(r.Unavailable.Peak) / float64(max(r.Desired, 1))
 		}),
 		UnavailableNodeSeconds: over(func(r *simulate.Report) float64 { return seconds(r.Unavailable.NodeTime) }),
+		PeakTakenNodes:         over(func(r *simulate.Report) float64 { return float64(r.Taken.Peak) }),
+		TakenNodeSeconds:       over(func(r *simulate.Report) float64 { return seconds(r.Taken.NodeTime) }),
 		Waves:                  over(func(r *simulate.Report) float64 { return float64(r.Waves) }),
 		PodsCreated:            over(func(r *simulate.Report) float64 { return float64(r.Created) }),
 		APICalls:               over(func(r *simulate.Report) float64 { return float64(r.Calls) }),

@@ -85,6 +85,21 @@ func TestControllersThatLoseNoTime(t *testing.T) {
 	}
 }
 
+// TestDownBeforeIsNotTaken: what the rollout took down is judged apart from the nodes that were down before.
+func TestDownBeforeIsNotTaken(t *testing.T) {
+	for gate, want := range map[string]string{
+		"peak>3":  "",
+		"peak>=3": "error: --fail-if 'peak>=3': set: at most 3 nodes are down at once (18.8 %), beside those that were down before\n",
+		"down>6":  "",
+		"down>5":  "error: --fail-if 'down>5': set: at most 6 nodes are down at once (37.5 %), with those that were down before\n",
+	} {
+		code, _, stderr := call(2, false, lostNodes(t, "simulate", "--controller", "daemonplan", "--fail-if", gate)...)
+		if failed := code != 0; failed != (want != "") || failed && !strings.Contains(stderr, want) {
+			t.Errorf("--fail-if %s: exit code %d, %s", gate, code, stderr)
+		}
+	}
+}
+
 func TestControllersAreRefused(t *testing.T) {
 	kruise := filepath.Join(t.TempDir(), "kruise.yaml")
 	text := strings.Replace(threeAtOnce, "apps/v1", "apps.kruise.io/v1alpha1", 1)

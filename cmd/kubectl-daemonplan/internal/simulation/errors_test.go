@@ -58,7 +58,7 @@ func TestArguments(t *testing.T) {
 		{"flag without a value", "with what belongs there", "forecast --dump", []string{"error: --dump needs a value: --dump FILE\n"}},
 		{"label without a file", "the file is missing", "simulate --nodes 3 --spec new=", []string{"error: --spec new=: there is no file; it is FILE or LABEL=FILE\n"}},
 		{"format", "there is one", "forecast --nodes 3 --spec testdata/v2.yaml -o yaml", []string{"error: --output yaml: there is no such format; there is: json\n"}},
-		{"gate of no such name", "all names are told", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if speed>1", []string{"there is no speed", "peak, duration, p50, p90, stuck, left, violations"}},
+		{"gate of no such name", "all names are told", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if speed>1", []string{"there is no speed", "peak, down, duration, p50, p90, stuck, left, violations"}},
 		{"gate without a value", "with what it is compared with", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if peak", []string{`--fail-if "peak"`, "such as 5 or 5%", "peak>VALUE"}},
 		{"gates that are malformed", "all are told, and what is right", "forecast --nodes 3 --spec testdata/v2.yaml --fail-if = --fail-if peak>NaN% --fail-if p90>5 --fail-if stuck>5% --fail-if peak>101% --fail-if peak>-1",
 			[]string{`"=": it is a name, one of`, "not with NaN%", "p90 is compared with a duration, such as 30m", "not with 5%", "not with 101%", "not with -1"}},

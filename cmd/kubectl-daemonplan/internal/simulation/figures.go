@@ -46,10 +46,19 @@ func figures(outcomes []*outcome) []figure {
 	t.number("waves", counted("wave", "waves"), func(r *simulate.Report) (float64, bool) { return float64(r.Waves), true })
 	t.number("peak unavailable nodes", counted("node", "nodes"),
 		func(r *simulate.Report) (float64, bool) { return float64(r.Unavailable.Peak), true })
+	had := slices.ContainsFunc(t.outcomes, (*outcome).hadNodesDown)
+	if had {
+		t.number("  beside those down before", counted("node", "nodes"),
+			func(r *simulate.Report) (float64, bool) { return float64(r.Taken.Peak), true })
+	}
 	t.line("  most in one zone", t.worstZone)
 	t.places()
 	t.number("time without a serving pod", asNodeMinutes,
 		func(r *simulate.Report) (float64, bool) { return r.Unavailable.NodeTime.Minutes(), true })
+	if had {
+		t.number("  beside nodes down before", asNodeMinutes,
+			func(r *simulate.Report) (float64, bool) { return r.Taken.NodeTime.Minutes(), true })
+	}
 	t.serving()
 	t.broken()
 	t.line("budget used", t.budget)

@@ -106,6 +106,10 @@ func printForecast(out io.Writer, o *outcome) {
 		row("waves", counted("wave", "waves"), func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
 		row("peak unavailable nodes", counted("node", "nodes"),
 			func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) }))
+	if o.hadNodesDown() {
+		rows = append(rows, row("  beside those down before", counted("node", "nodes"),
+			func(seed int) float64 { return float64(o.Reports[seed].Taken.Peak) }))
+	}
 	printRows(out, rows)
 	if o.count(endDone) < len(o.Reports) {
 		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // gate is a condition of --fail-if. If it holds for a candidate, the command ends with exit code 1.
@@ -42,8 +43,13 @@ const (
 // metrics are all that a gate can compare.
 var metrics = []metric{
 	{"peak", unitNodes, peakOf, func(o *outcome) string {
-		return fmt.Sprintf("at most %s down at once (%s %%)", text.Agree(int(peakOf(o, false)), "node is", "nodes are"),
-			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64))
+		return fmt.Sprintf("at most %s down at once (%s %%)%s", text.Agree(int(peakOf(o, false)), "node is", "nodes are"),
+			strconv.FormatFloat(math.Round(10*peakOf(o, true))/10, 'f', -1, 64), o.beside())
+	}},
+	{"down", unitNodes, downOf, func(o *outcome) string {
+		return fmt.Sprintf("at most %s down at once (%s %%), with those that were down before",
+			text.Agree(int(downOf(o, false)), "node is", "nodes are"),
+			strconv.FormatFloat(math.Round(10*downOf(o, true))/10, 'f', -1, 64))
 	}},
 	{"duration", unitTime, func(o *outcome, _ bool) float64 { return quantile(o.durations(), 1) }, func(o *outcome) string {
 		return "the longest run until " + o.allNodes() + " is updated: " + orNever(quantile(o.durations(), 1))
@@ -67,11 +73,33 @@ var metrics = []metric{
 	}},
 }
 
-// peakOf is the most nodes that were down at once in any run, or their share of the nodes that are to run the pod.
+// hadNodesDown reports whether nodes were down before a run began.
+func (o *outcome) hadNodesDown() bool {
+	return slices.ContainsFunc(o.Reports, func(r simulate.Report) bool { return r.Taken != r.Unavailable })
+}
+
+// beside says of a number that it is without the nodes that were down before; empty: there were none.
+func (o *outcome) beside() string {
+	if !o.hadNodesDown() {
+		return ""
+	}
+	return ", beside those that were down before"
+}
+
+// peakOf is the most nodes that were taken down at once in any run, or their share of the nodes that are to run the pod.
 func peakOf(o *outcome, share bool) float64 {
+	return mostOf(o, share, func(r *simulate.Report) int { return r.Taken.Peak })
+}
+
+// downOf is peakOf with the nodes that were down before the run.
+func downOf(o *outcome, share bool) float64 {
+	return mostOf(o, share, func(r *simulate.Report) int { return r.Unavailable.Peak })
+}
+
+func mostOf(o *outcome, share bool, of func(r *simulate.Report) int) float64 {
 	most := 0.0
 	for i := range o.Reports {
-		value := float64(o.Reports[i].Unavailable.Peak)
+		value := float64(of(&o.Reports[i]))
 		if share {
 			value *= 100 / float64(max(o.Reports[i].Desired, 1))
 		}

@@ -138,7 +138,7 @@ func TestJSONFields(t *testing.T) {
 	}
 	for _, name := range []string{
 		"durationSeconds", "reachableDurationSeconds", "peakUnavailableNodes", "peakUnavailablePercent", "unavailableNodeSeconds", "waves",
-		"podsCreated", "apiCalls", "pulledBytes", "containerRestarts",
+		"podsCreated", "apiCalls", "pulledBytes", "containerRestarts", "peakTakenNodes", "takenNodeSeconds",
 	} {
 		spec = append(spec, name, name+".p50", name+".p90", name+".max")
 	}

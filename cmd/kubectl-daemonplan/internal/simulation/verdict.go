@@ -163,17 +163,19 @@ type measure struct {
 	of   func(o *outcome) float64 // NaN: the candidate is left out
 	// refines means that it is of interest only if the candidates are equal in the measure before, and differ in this one.
 	refines bool
+	// taken means that nodes which were down before the run do not count.
+	taken bool
 }
 
 // measures are what candidates are compared at. The time counts only for those that bring the new version to every node.
 var measures = []measure{
-	{"time until every node is updated", asDuration, func(o *outcome) float64 {
+	{name: "time until every node is updated", show: asDuration, of: func(o *outcome) float64 {
 		if o.count(endDone) < len(o.Reports) {
 			return math.NaN()
 		}
 		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Finished) })
-	}, false},
-	{"time until 90 % of the nodes are updated", asDuration, func(o *outcome) float64 {
+	}},
+	{name: "time until 90 % of the nodes are updated", show: asDuration, of: func(o *outcome) float64 {
 		if o.count(endDone) < len(o.Reports) {
 			return math.NaN()
 		}
@@ -181,14 +183,13 @@ var measures = []measure{
 			after, _ := o.reached(seed, 90)
 			return float64(after)
 		})
-	}, true},
-	{"most nodes down at once", func(n float64) string { return text.Counted(int(n), "node") }, func(o *outcome) float64 {
-		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Unavailable.Peak) })
-	}, false},
-	{"time without a serving pod, summed over nodes", asNodeMinutes,
-		func(o *outcome) float64 {
-			return o.median(func(seed int) float64 { return o.Reports[seed].Unavailable.NodeTime.Minutes() })
-		}, false},
+	}, refines: true},
+	{name: "most nodes down at once", show: counted("node", "nodes"), of: func(o *outcome) float64 {
+		return o.median(func(seed int) float64 { return float64(o.Reports[seed].Taken.Peak) })
+	}, taken: true},
+	{name: "time without a serving pod, summed over nodes", show: asNodeMinutes, of: func(o *outcome) float64 {
+		return o.median(func(seed int) float64 { return o.Reports[seed].Taken.NodeTime.Minutes() })
+	}, taken: true},
 }
 
 // median is the median over the runs.
@@ -250,7 +251,11 @@ func contrasts(outcomes []*outcome) []string {
 			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, m.show(least.value),
 				most.label, m.show(most.value))
 		}
-		lines = append(lines, capital(m.name)+": "+text+".")
+		name := m.name
+		if m.taken && slices.ContainsFunc(outcomes, (*outcome).hadNodesDown) {
+			name += ", beside those that were down before"
+		}
+		lines = append(lines, capital(name)+": "+text+".")
 	}
 	return lines
 }

@@ -155,7 +155,7 @@ func madeUp(label string, finished time.Duration, peak int, down time.Duration) 
 		candidate: &candidate{Label: label},
 		Reports: []simulate.Report{{
 			End: simulate.EndDone, Finished: finished, Desired: 10, Updated: 10,
-			Unavailable: simulate.Unavailable{Peak: peak, NodeTime: down},
+			Unavailable: simulate.Unavailable{Peak: peak, NodeTime: down}, Taken: simulate.Unavailable{Peak: peak, NodeTime: down},
 		}},
 		Traces: []*trace{{Version: newVersion{Now: 10, Most: 10}}},
 	}
