@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // A spec that is invalid is refused as a whole, with the field. What the one before ran is repaired meanwhile, and none of its rollout
@@ -38,8 +39,15 @@ func TestInvalidSpec(t *testing.T) {
 		if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, "spec.template.metadata.labels") {
 			return fmt.Errorf("condition %+v", condition)
 		}
-		if s := w.current().Status; s.State != "Invalid" || s.ObservedGeneration >= w.current().Generation {
+		set := w.current()
+		if s := set.Status; s.State != "Invalid" || s.ObservedGeneration != set.Generation {
 			return fmt.Errorf("generation %d observed, %s", s.ObservedGeneration, s.State)
+		}
+		// Tools give up, and who waits for the rollout sees that nothing was planned for this generation.
+		stalled := meta.FindStatusCondition(set.Status.Conditions, status.ConditionStalled)
+		progressing := meta.FindStatusCondition(set.Status.Conditions, status.ConditionProgressing)
+		if stalled == nil || stalled.Status != metav1.ConditionTrue || progressing.ObservedGeneration >= set.Generation {
+			return fmt.Errorf("stalled %+v, progressing %+v", stalled, progressing)
 		}
 		return nil
 	}
