@@ -73,6 +73,30 @@ func TestKstatus(t *testing.T) {
 	}
 }
 
+// Why is what Progressing says of the rollout, and of two conditions of one type that were written before the first counts.
+func TestKstatusSaysWhy(t *testing.T) {
+	now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+	if none := status.Kstatus(status.Status{}, nil, now); none[1].Reason != "NotPlanned" || none[1].Message != "" {
+		t.Errorf("without a plan: %+v", none[1])
+	}
+	s := status.Summarize(status.Input{
+		Now: now, Counts: status.Counts{Desired: 2, Current: 2, Ready: 2, Available: 2, Updated: 1},
+		UpdateRevision: "7d9f", Settled: 1, Outdated: 1, Acting: true, MaxUnavailable: 1,
+		Trial: status.Trial{State: status.Canary, Message: "it is tried"},
+	})
+	before := []metav1.Condition{
+		{Type: status.ConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))},
+		{Type: status.ConditionReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-time.Minute))},
+	}
+	ready := status.Kstatus(s, before, now)[0]
+	if ready.Reason != "CanaryOnTrial" || ready.Message != s.Conditions[1].Message || ready.Message == "" {
+		t.Errorf("%+v, want what Progressing says: %+v", ready, s.Conditions[1])
+	}
+	if !ready.LastTransitionTime.Time.Equal(now.Add(-time.Hour)) {
+		t.Errorf("since %v", ready.LastTransitionTime)
+	}
+}
+
 // A tool that waits for a release goes on waiting here.
 func ExampleKstatus() {
 	now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
