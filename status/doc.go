@@ -29,6 +29,7 @@
 //   - Progressing is False exactly when nobody needs to wait for the rollout any more: it is complete, or the spec lets
 //     it go no further. It is True while the rollout goes on by itself or is on trial, and Unknown while somebody has to
 //     act first.
+//   - Kstatus has one condition True of three, by which tools wait that know no set of this kind.
 //   - A revision on trial, or one that failed it, is never complete, even if it has reached every node (C1, C4).
 //
 // # Differences from the three controllers

@@ -54,7 +54,7 @@ func (s *round) begin() {
 			n.waits = rollout.LimitNodeSelector
 		}
 	}
-	list := append(append(updated, updating...), rest...)
+	list := slices.Concat(updated, updating, rest)
 	for _, n := range list[:max(0, min(all-int(s.partition), len(list)))] {
 		n.begun, n.waits = true, rollout.LimitNone
 	}
@@ -74,9 +74,9 @@ func (s *round) surveyKruiseInTurn() (c changes) {
 			continue
 		}
 		if outdated[0].available {
-			c.candidates = append(c.candidates, s.replacement(n, outdated[0], rollout.ReasonOutdated)...)
+			c.candidates = append(c.candidates, outdatedPod{n, outdated[0], rollout.ReasonOutdated})
 		} else {
-			c.broken = append(c.broken, s.replacement(n, outdated[0], rollout.ReasonOutdatedNotReady)...)
+			c.broken = append(c.broken, outdatedPod{n, outdated[0], rollout.ReasonOutdatedNotReady})
 		}
 	}
 	return c
@@ -86,7 +86,7 @@ func (s *round) surveyKruiseInTurn() (c changes) {
 // an outdated one, because the controller counts both.
 func (s *round) takes(n *node, updated, outdated []*member) (places int32) {
 	var staying []*member
-	for _, pod := range append(append([]*member(nil), updated...), outdated...) {
+	for _, pod := range slices.Concat(updated, outdated) {
 		if !s.isLeaving(pod) {
 			staying = append(staying, pod)
 		}

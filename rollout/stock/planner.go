@@ -43,7 +43,7 @@ func (p *planner) plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 	if err != nil {
 		return rollout.Plan{}, err
 	}
-	s := p.newSync(snapshot, &plan)
+	s := p.newRound(snapshot, &plan)
 	s.repair()
 	s.keepUp()
 	if p.spec.Strategy.Type == rollout.RollingUpdate {

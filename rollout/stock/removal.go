@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/daemonplan/daemonplan/inplace"
 	"github.com/daemonplan/daemonplan/lifecycle"
@@ -49,11 +48,12 @@ func (s *round) removal(n *node, pod *member, reason rollout.Reason, verb rollou
 }
 
 // replacement is what is to be done to an outdated pod: it is updated in place, if it can be, or removed.
-func (s *round) replacement(n *node, pod *member, reason rollout.Reason) []deletion {
+func (s *round) replacement(outdated outdatedPod) []deletion {
+	n, pod := outdated.node, outdated.pod
 	if patches := s.updateInPlace(n, pod); patches != nil {
-		return []deletion{{n, pod, reason, rollout.VerbUpdate, inPlace, patches}}
+		return []deletion{{n, pod, outdated.reason, rollout.VerbUpdate, inPlace, patches}}
 	}
-	return s.removal(n, pod, reason, rollout.VerbReplace)
+	return s.removal(n, pod, outdated.reason, rollout.VerbReplace)
 }
 
 // updateInPlace returns the patches that update the pod in place; nil: it cannot be. The controller looks at the readiness gate
@@ -96,11 +96,10 @@ func (s *round) compare(hash string) *inplace.Update {
 	var old *corev1.PodTemplateSpec
 	for _, revision := range s.revisions {
 		if history.HashOf(revision) == hash && hash != s.hash {
-			old, _ = history.Template(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: revision.Data.Raw}})
+			old, _ = history.Template(revision) // what cannot be read is no template, and compares as an obstacle
 		}
 	}
 	if old != nil {
-		old = old.DeepCopy()
 		delete(old.Annotations, inplace.RestartedAt)
 	}
 	wanted := s.spec.Template.DeepCopy()

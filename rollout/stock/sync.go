@@ -70,7 +70,8 @@ type node struct {
 	begun bool
 	// patches is how many there are of its pods.
 	patches int32
-	chance  randomKey
+	// chance orders what the controller's maps leave open; 0: it is not drawn yet, see mix.
+	chance uint64
 }
 
 // member is a pod of the set, with what was read off it once.
@@ -82,12 +83,6 @@ type member struct {
 	// the hash.
 	updated, atHash  bool
 	ready, available bool
-}
-
-// randomKey orders what is chance: the controller's maps have no order.
-type randomKey struct {
-	key   uint64
-	drawn bool
 }
 
 type create struct {
@@ -106,8 +101,8 @@ type deletion struct {
 	patches []lifecycle.Patch
 }
 
-// newSync reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
-func (p *planner) newSync(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
+// newRound reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
+func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
 	s := &round{
 		planner: p, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
 		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0 ||
@@ -185,14 +180,14 @@ func count(yes bool) int32 {
 // none. What is done on one node stays in its order, and nodes that do not exist come last.
 func mix[T any](s *round, list []T, of func(T) *node) {
 	for _, one := range list {
-		if n := of(one); !n.chance.drawn {
-			n.chance = randomKey{s.random.Uint64(), true}
+		if n := of(one); n.chance == 0 {
+			n.chance = s.random.Uint64() | 1
 		}
 	}
 	slices.SortStableFunc(list, func(a, b T) int {
 		return cmp.Or(
 			cmp.Compare(count(of(a).decision == nil), count(of(b).decision == nil)),
-			cmp.Compare(of(a).chance.key, of(b).chance.key),
+			cmp.Compare(of(a).chance, of(b).chance),
 		)
 	})
 }

@@ -1,19 +1,28 @@
 package stock
 
 import (
+	"slices"
+
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
 // changes are what there is to update, whatever the budget has room for.
 type changes struct {
 	// broken and brokenBeside need no room, because the outdated pod is not available; candidates and beside do.
-	broken, candidates   []deletion
+	broken, candidates   []outdatedPod
 	brokenBeside, beside []create
 	// superseded pods go in any case, of the outnumbered ones as many as excess.
 	superseded, outnumbered []deletion
 	excess                  int
 	// failed: a node that a pod names does not exist, for which the controller gives the update up.
 	failed bool
+}
+
+// outdatedPod is a pod to be updated. In which way is decided when its turn comes.
+type outdatedPod struct {
+	node   *node
+	pod    *member
+	reason rollout.Reason
 }
 
 // survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out
@@ -30,22 +39,25 @@ func (s *round) survey() (c changes) {
 		c = s.surveyInTurn()
 	}
 	// There is one of each node, so that any order will do.
-	for _, list := range [][]deletion{c.broken, c.candidates, c.superseded, c.outnumbered} {
-		s.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	}
-	for _, list := range [][]create{c.brokenBeside, c.beside} {
-		s.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	}
+	shuffle(s, c.broken, c.candidates)
+	shuffle(s, c.superseded, c.outnumbered)
+	shuffle(s, c.brokenBeside, c.beside)
 	return c
+}
+
+func shuffle[T any](s *round, lists ...[]T) {
+	for _, list := range lists {
+		s.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
 }
 
 // wait notes that all changes wait for that.
 func (c *changes) wait(limit rollout.Limit) {
-	for _, d := range append(append([]deletion(nil), c.broken...), c.candidates...) {
-		d.node.waits = limit
+	for _, outdated := range slices.Concat(c.broken, c.candidates) {
+		outdated.node.waits = limit
 	}
-	for _, b := range append(append([]create(nil), c.brokenBeside...), c.beside...) {
-		b.node.waits = limit
+	for _, beside := range slices.Concat(c.brokenBeside, c.beside) {
+		beside.node.waits = limit
 	}
 }
 
@@ -77,9 +89,11 @@ func (s *round) update(c changes, room int) {
 			s.use(beside.node, &s.surging)
 		}
 	} else {
-		s.deletes = append(c.broken, c.candidates[:room]...)
-		for _, d := range c.candidates[:room] {
-			s.use(d.node, &s.unavailable)
+		for _, outdated := range slices.Concat(c.broken, c.candidates[:room]) {
+			s.deletes = append(s.deletes, s.replacement(outdated)...)
+		}
+		for _, outdated := range c.candidates[:room] {
+			s.use(outdated.node, &s.unavailable)
 		}
 	}
 	s.send()
@@ -125,9 +139,9 @@ func (s *round) surveyInTurn() (c changes) {
 			}
 		case !outdated.available:
 			s.use(n, &s.unavailable)
-			c.broken = append(c.broken, s.replacement(n, outdated, rollout.ReasonOutdatedNotReady)...)
+			c.broken = append(c.broken, outdatedPod{n, outdated, rollout.ReasonOutdatedNotReady})
 		default:
-			c.candidates = append(c.candidates, s.replacement(n, outdated, rollout.ReasonOutdated)...)
+			c.candidates = append(c.candidates, outdatedPod{n, outdated, rollout.ReasonOutdated})
 		}
 	}
 	return c

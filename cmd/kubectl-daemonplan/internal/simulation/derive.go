@@ -26,15 +26,11 @@ type Derived struct {
 // model has what can be derived:
 //
 //   - Schedule is the time from the creation of pods to their condition PodScheduled;
-//
-//   - Kubelets has one rule: Ready is the time from PodScheduled to Ready, with the pull of the image in it, and Stop is the
-//     grace period of the spec, because no object tells how long a pod took to stop;
-//
+//   - the first rule of Kubelets is for all pods: Ready is the time from PodScheduled to Ready, with the pull of the image in it,
+//     and Stop is the grace period of the spec, because no object tells how long a pod took to stop;
 //   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times
-//     already.
-//
-//   - further rules of Kubelets are for pods in trouble at that time: those that crash, lack their image or hang go on to do so,
-//     see goOn.
+//     already;
+//   - further rules of Kubelets are for pods that are in trouble now: those that crash, lack their image or hang go on to do so.
 //
 // Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and
 // those that became Ready with or after their node. The error says that no pod tells the times.

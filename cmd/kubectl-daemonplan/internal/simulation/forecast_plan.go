@@ -24,8 +24,10 @@ func ForecastPlan(
 	}
 	c := &candidate{
 		Label: text.Printable(set.Spec.Name), Set: set, Derived: &derived,
-		Fleet:      simulate.Fleet{Snapshot: &snapshot, Claims: in.Claims},
-		Controller: by,
+		Fleet: simulate.Fleet{Snapshot: &snapshot, Claims: in.Claims},
+	}
+	if err := c.by(by); err != nil {
+		return err
 	}
 	e := &experiment{
 		question:   question{Seed: 1, Seeds: planRuns(len(snapshot.Nodes))},

@@ -186,6 +186,11 @@ func TestProgressInALog(t *testing.T) {
 			t.Errorf("after %v: %q, want %q", step.after, out.String(), step.want)
 		}
 	}
+	out.Reset()
+	now := &progress{jobs: make([]int, 2), out: &out}
+	if now.set(1, thousand); !strings.HasPrefix(out.String(), "simulating: 50 % of 2 runs after ") {
+		t.Errorf("of a run that is done it says %q", out.String())
+	}
 	if _, _, stderr := call(1, false, small()...); strings.Contains(stderr, "simulating") {
 		t.Errorf("a short simulation says %s", stderr)
 	}

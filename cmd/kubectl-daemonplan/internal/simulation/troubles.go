@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -115,7 +114,8 @@ func (d *Derived) goOn(nodes []*corev1.Node, pods []*corev1.Pod, now time.Time, 
 		revision string
 		trouble  trouble
 	}
-	found, fine := make(map[kind][]*corev1.Pod), make(map[string]int)
+	found := make(map[kind][]*corev1.Pod)
+	fine, judged := make(map[string]int), make(map[string]int) // by revision; judged are those that are fine or in any trouble
 	for _, pod := range pods {
 		revision := pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 		node := byName[pod.Spec.NodeName]
@@ -124,8 +124,10 @@ func (d *Derived) goOn(nodes []*corev1.Node, pods []*corev1.Pod, now time.Time, 
 		}
 		if of := troubleOf(pod, now, longest); of != noTrouble {
 			found[kind{revision, of}] = append(found[kind{revision, of}], pod)
+			judged[revision]++
 		} else if lifecycle.Ready(pod) {
 			fine[revision]++
+			judged[revision]++
 		}
 	}
 	kinds := slices.SortedFunc(maps.Keys(found), func(a, b kind) int {
@@ -144,11 +146,11 @@ func (d *Derived) goOn(nodes []*corev1.Node, pods []*corev1.Pod, now time.Time, 
 			slices.Sort(times)
 			crash = times[len(times)/2]
 		}
-		all := len(bad) + fine[k.revision]
+		all := judged[k.revision]
 		pods, revision := text.Counted(all, "pod"), text.Printable(k.revision)
 		if len(bad) > 1 && len(bad) >= fine[k.revision] || len(bad) > mostNodeRules {
 			rule := k.trouble.rule(k.revision, crash)
-			if fine[k.revision] > 0 {
+			if len(bad) < all {
 				rule.Share = float64(len(bad)) / float64(all)
 			}
 			d.Model.Kubelets = append(d.Model.Kubelets, rule)
@@ -167,7 +169,7 @@ func (d *Derived) goOn(nodes []*corev1.Node, pods []*corev1.Pod, now time.Time, 
 		if len(names) > 0 {
 			slices.Sort(names)
 			d.say("pods of revision %s go on to %s on %s, as %d of its %s do", revision, k.trouble.words(),
-				fmt.Sprint(text.Some(names)), len(names), pods)
+				text.Some(names), len(names), pods)
 		}
 	}
 }

@@ -76,6 +76,11 @@ func TestTroublesGoOn(t *testing.T) {
 			[]simulate.Kubelet{{Nodes: map[string]string{corev1.LabelHostname: "n00"}, Crash: simulate.Fixed(usualCrash), NeverReady: new(true)}}, simulate.EndStuck, 5},
 		{"half of them", "a share of all that are made", [][]kit.PodOption{crash, crash, nil, nil}, "as 2 of its 4 pods do",
 			[]simulate.Kubelet{{Share: 0.5, Crash: simulate.Fixed(usualCrash), NeverReady: new(true)}}, simulate.EndStuck, -1},
+		{"two troubles", "each has its share of all pods of the revision", [][]kit.PodOption{crash, crash, image}, "go on to crash, as 2 of its 3 pods do",
+			[]simulate.Kubelet{
+				{Share: 2.0 / 3, Crash: simulate.Fixed(usualCrash), NeverReady: new(true)},
+				{Nodes: map[string]string{corev1.LabelHostname: "n02"}, NoImage: new(true)},
+			}, simulate.EndStuck, -1},
 		{"one that starts", "nothing is wrong yet", [][]kit.PodOption{starts}, "", nil, simulate.EndDone, 6},
 		{"nothing wrong", "all is well", [][]kit.PodOption{nil}, "", nil, simulate.EndDone, 6},
 	} {
