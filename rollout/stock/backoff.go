@@ -2,28 +2,25 @@ package stock
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// The back-off of failed pods, as kube-controller-manager sets it.
-const (
-	backoffInitial = time.Second
-	backoffMax     = 15 * time.Minute
-)
+// backoffMax is the longest back-off of failed pods, as all controllers set it.
+const backoffMax = 15 * time.Minute
 
-// backoffs slow down the deletion of failed pods: one for each node, and anew with each generation of the set. In the memory the
-// generation stands where package rollout has the revision.
+// backoffs slow down the deletion of failed pods: one for each node, and anew with each generation of the set, or with each
+// replica set of an ExtendedDaemonSet. In the memory the generation stands where package rollout has the revision.
 type backoffs struct {
 	generation string
+	initial    time.Duration
 	entries    map[string]rollout.Backoff // by node
 }
 
-func newBackoffs(snapshot rollout.Snapshot, generation int64) backoffs {
-	b := backoffs{strconv.FormatInt(generation, 10), make(map[string]rollout.Backoff)}
+func newBackoffs(snapshot rollout.Snapshot, generation string, initial time.Duration) backoffs {
+	b := backoffs{generation, initial, make(map[string]rollout.Backoff)}
 	for _, entry := range snapshot.Memory.Backoffs {
 		if entry.Since.After(snapshot.Now) {
 			entry.Since = snapshot.Now // a clock was set back
@@ -46,7 +43,7 @@ func (b *backoffs) until(node string, now time.Time) time.Time {
 
 // next notes that a failed pod of the node is deleted now.
 func (b *backoffs) next(node string, now time.Time) {
-	delay := backoffInitial
+	delay := b.initial
 	if entry, ok := b.entries[node]; ok {
 		delay = min(2*entry.Delay, backoffMax)
 	}

@@ -126,9 +126,9 @@ func (s *round) surveyKruiseBeside() (c changes) {
 			}
 		case n.decision == nil:
 		case outdated[0].available:
-			c.beside = append(c.beside, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
+			c.beside = append(c.beside, s.creation(n, rollout.VerbSurge, rollout.ReasonOutdated))
 		default:
-			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
+			c.brokenBeside = append(c.brokenBeside, s.creation(n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady))
 		}
 	}
 	return c

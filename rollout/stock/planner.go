@@ -19,7 +19,9 @@ type planner struct {
 	// kruise: it is OpenKruise's. stored is the number of desired nodes in its status, of which it takes percentages; nil: the
 	// status is up to date.
 	kruise bool
-	stored *int32
+	// extended: it is that of ExtendedDaemonSets.
+	extended bool
+	stored   *int32
 }
 
 func newPlanner(known rollout.Spec, seed uint64) (planner, error) {
@@ -55,6 +57,9 @@ func (p *planner) plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 		case !s.asked && !s.requested:
 			s.update(changes, room)
 		}
+	}
+	for _, n := range s.nodes {
+		s.count(n)
 	}
 	s.report()
 	return plan, nil

@@ -130,7 +130,12 @@ func (s *round) mendSurging(n *node, running []*member) {
 }
 
 func (s *round) create(n *node, verb rollout.Verb, reason rollout.Reason) {
-	s.creates = append(s.creates, create{n, verb, reason})
+	s.creates = append(s.creates, s.creation(n, verb, reason))
+}
+
+// creation is a pod of the update revision for the node.
+func (s *round) creation(n *node, verb rollout.Verb, reason rollout.Reason) create {
+	return create{n, verb, rollout.Create{Node: n.name, Revision: s.hash, Reason: reason}}
 }
 
 // send puts what the phase wants into the plan, as far as burst allows: so many creates, so many deletes, and so many updates in
@@ -142,7 +147,7 @@ func (s *round) send() {
 			continue
 		}
 		s.sentCreates = append(s.sentCreates, c)
-		s.plan.Creates = append(s.plan.Creates, rollout.Create{Node: c.node.name, Revision: s.hash, Reason: c.reason})
+		s.plan.Creates = append(s.plan.Creates, c.asks)
 	}
 	sent := make(map[fate]int)
 	for _, d := range s.deletes {

@@ -26,7 +26,8 @@ func (s *round) report() {
 	done := s.done()
 	in := status.Input{
 		Now: s.now, Generation: s.spec.Generation, UpdateRevision: s.hash, CollisionCount: s.plan.Status.CollisionCount,
-		OnDelete: s.spec.Strategy.Type == rollout.OnDelete, Paused: s.spec.Strategy.Paused,
+		OnDelete: s.spec.Strategy.Type == rollout.OnDelete, Paused: s.spec.Strategy.Paused, Frozen: s.spec.Strategy.Frozen,
+		Trial: s.trialStatus, StableRevision: s.stable,
 		Acting:         !s.plan.Empty() || s.requested,
 		MaxUnavailable: budget.MaxUnavailable, Unavailable: budget.Unavailable, MaxSurge: budget.MaxSurge,
 		Previous: s.previous, CompletedRevision: s.plan.Status.CompletedRevision,
@@ -82,7 +83,7 @@ func (s *round) done() map[*node]rollout.Decision {
 	}
 	for _, c := range s.sentCreates {
 		did := done[c.node]
-		did.Pod, did.Verb, did.Reason, did.Creates = "", c.verb, c.reason, did.Creates+1
+		did.Pod, did.Verb, did.Reason, did.Creates = "", c.verb, c.asks.Reason, did.Creates+1
 		done[c.node] = did
 	}
 	return done
@@ -92,11 +93,11 @@ func (s *round) done() map[*node]rollout.Decision {
 func (s *round) decide(n *node, did rollout.Decision) *rollout.Decision {
 	d := n.decision
 	*d = rollout.Decision{
-		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: s.facts(n), Patches: d.Patches + n.patches,
+		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: n.facts, Patches: d.Patches + n.patches,
 		Pod: did.Pod, Verb: did.Verb, Reason: did.Reason, Creates: did.Creates, Deletes: did.Deletes,
 	}
 	if n.shouldRun {
-		d.Target = rollout.TargetUpdate
+		d.Target = n.target
 	}
 	d.Unavailable, d.Surging = n.uses && s.maxSurge == 0, n.uses && s.maxSurge > 0
 	if d.Verb != rollout.VerbNone {
@@ -108,6 +109,12 @@ func (s *round) decide(n *node, did rollout.Decision) *rollout.Decision {
 	switch {
 	case n.waits == rollout.LimitBackoff:
 		d.Verb, d.Reason, d.Limit, d.Until = rollout.VerbWait, rollout.ReasonBackoff, n.waits, s.backoffs.until(n.name, s.now)
+	case n.waits == rollout.LimitSlowStart:
+		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonSlowStart, n.waits
+	case n.waits == rollout.LimitFrozen && d.State == rollout.StateMissing:
+		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonFrozen, n.waits
+	case n.waits == rollout.LimitFrozen || n.waits == rollout.LimitCanary:
+		d.Verb, d.Reason, d.Limit = rollout.VerbHold, rollout.ReasonHeld, n.waits
 	case n.waits == rollout.LimitBurst:
 		d.Verb, d.Reason, d.Limit = rollout.VerbWait, rollout.ReasonBurst, n.waits
 	case n.waits == rollout.LimitPartition && d.State == rollout.StateMissing:
@@ -159,6 +166,9 @@ func (s *round) idle(n *node, d *rollout.Decision) {
 		d.Reason = rollout.ReasonKept
 	case rollout.StateUpdated:
 		d.Reason = rollout.ReasonUpToDate
+		if n.target == rollout.TargetStable {
+			d.Reason = rollout.ReasonStable
+		}
 	case rollout.StateTerminating, rollout.StateLeaving:
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonTerminating
 	case rollout.StateStarting, rollout.StateSurging:
@@ -222,27 +232,25 @@ func (s *round) state(n *node) rollout.NodeState {
 	}
 }
 
-// facts are what the status counts of a node: the oldest of its pods alone, also one that terminates.
-func (s *round) facts(n *node) status.Facts {
-	var facts status.Facts
+// count sets what the status counts of the node: the oldest of its pods alone, also one that terminates.
+func (s *round) count(n *node) {
 	if n.shouldRun {
-		facts |= status.Desired
+		n.facts |= status.Desired
 	}
 	if len(n.pods) == 0 {
-		return facts
+		return
 	}
-	facts |= status.Present
+	n.facts |= status.Present
 	first := n.pods[0]
 	if first.ready {
-		facts |= status.Ready
+		n.facts |= status.Ready
 	}
 	if first.available && (!s.kruise || !isMadeUnready(first)) {
-		facts |= status.Available
+		n.facts |= status.Available
 	}
 	if first.updated {
-		facts |= status.Updated
+		n.facts |= status.Updated
 	}
-	return facts
 }
 
 // isMadeUnready reports whether the pod was made not ready for an update in place, which OpenKruise's status looks at.

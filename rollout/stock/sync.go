@@ -17,6 +17,7 @@ import (
 	"github.com/daemonplan/daemonplan/lifecycle"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/status"
 )
 
 // round is one sync of the controller.
@@ -50,7 +51,10 @@ type round struct {
 	// unavailable and surging are how much of the budgets is used up, as the update counts it, and users the nodes that do that.
 	unavailable, surging int32
 	users                []string
-	wake                 time.Time
+	// trialStatus and stable are what the status says of a canary.
+	trialStatus status.Trial
+	stable      string
+	wake        time.Time
 }
 
 // node is a node with the pods of the set.
@@ -68,6 +72,10 @@ type node struct {
 	waits rollout.Limit
 	uses  bool
 	begun bool
+	// facts are what the status counts of it.
+	facts status.Facts
+	// target is the revision that it is to have, if it is to run the pod.
+	target rollout.Target
 	// patches is how many there are of its pods.
 	patches int32
 	// chance orders what the controller's maps leave open; 0: it is not drawn yet, see mix.
@@ -86,9 +94,9 @@ type member struct {
 }
 
 type create struct {
-	node   *node
-	verb   rollout.Verb
-	reason rollout.Reason
+	node *node
+	verb rollout.Verb
+	asks rollout.Create
 }
 
 type deletion struct {
@@ -115,7 +123,7 @@ func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
-	s.backoffs = newBackoffs(snapshot, p.spec.Generation)
+	s.backoffs = newBackoffs(snapshot, strconv.FormatInt(p.spec.Generation, 10), time.Second)
 	s.readNodes(snapshot)
 	s.scale()
 	return s
@@ -206,7 +214,7 @@ func (s *round) readNodes(snapshot rollout.Snapshot) {
 		d := &s.plan.Decisions[i]
 		known[i] = node{
 			name: d.Node, decision: d, shouldRun: d.Placement.Outcome == placement.Run,
-			mayRun: d.Placement.Outcome != placement.Leave,
+			mayRun: d.Placement.Outcome != placement.Leave, target: rollout.TargetUpdate,
 		}
 		s.nodes[i], names[i] = &known[i], d.Node
 	}
@@ -267,9 +275,9 @@ func (s *round) read(object *corev1.Pod) member {
 }
 
 // ignores reports whether a pod that is marked for deletion counts for nothing: one that has ended, and one that the selector no
-// longer matches. OpenKruise's controller waits for both.
+// longer matches. Only the controller of Kubernetes does not wait for both.
 func (s *round) ignores(pod *corev1.Pod) bool {
-	return !s.kruise && pod.DeletionTimestamp != nil && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
+	return !s.kruise && !s.extended && pod.DeletionTimestamp != nil && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
 }
 
 // oldestFirst orders the pods of a node: those that are not bound come last.

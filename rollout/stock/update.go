@@ -171,9 +171,9 @@ func (s *round) surveyBeside() (c changes) {
 		case n.decision == nil:
 			c.failed = true
 		case n.shouldRun && outdated.available:
-			c.beside = append(c.beside, create{n, rollout.VerbSurge, rollout.ReasonOutdated})
+			c.beside = append(c.beside, s.creation(n, rollout.VerbSurge, rollout.ReasonOutdated))
 		case n.shouldRun:
-			c.brokenBeside = append(c.brokenBeside, create{n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady})
+			c.brokenBeside = append(c.brokenBeside, s.creation(n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady))
 		case outdated.available:
 			c.outnumbered = append(c.outnumbered, s.removal(n, outdated, rollout.ReasonLeaving, rollout.VerbDelete)...)
 		default:
