@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -91,4 +92,61 @@ func ExampleKruise_Stored() {
 	plan, err := planner.Stored(4).Plan(snapshot)
 	fmt.Println(err, len(plan.Deletes), "of", len(snapshot.Nodes))
 	// Output: <nil> 1 of 3
+}
+
+// The ExtendedDaemonSet controller knows no surge, and obeys no policy of this library.
+func ExampleObeyedByExtendedDaemonSet() {
+	spec := kit.Spec("agent", kit.MaxSurge("10%"), kit.Canary("2"))
+	spec.Strategy.Policy.Stages = []stage.Stage{{Name: "first"}}
+	strategy := stock.ObeyedByExtendedDaemonSet(spec).Strategy
+	fmt.Println(strategy.MaxSurge, strategy.Canary.Replicas, len(strategy.Policy.Stages))
+	// Output: <nil> 2 0
+}
+
+// A canary of one node: its pod goes at once, and the others stay as they are. Which node that is, is chance.
+func ExampleNewExtendedDaemonSet() {
+	spec, snapshot := outdated(3, kit.MaxUnavailable("1"), kit.Canary("1"))
+	planner, err := stock.NewExtendedDaemonSet(spec, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, err := planner.Plan(snapshot)
+	fmt.Println(err, len(plan.Deletes), plan.Canary.Nodes)
+	fmt.Println(plan.Canary.Message())
+	// Output:
+	// <nil> 1 [n01]
+	// not every canary node has an available pod of the revision
+}
+
+// A manifest may have a reconcileFrequency, which this library does not need. The controller comes no more often to a replica set.
+func ExampleExtendedDaemonSet_Every() {
+	spec, snapshot := outdated(3, kit.MaxUnavailable("1"))
+	planner, err := stock.NewExtendedDaemonSet(spec, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	planner = planner.Every(time.Minute)
+	first, err := planner.Plan(snapshot)
+	fmt.Println(err, len(first.Deletes))
+	snapshot.Memory, snapshot.Now = first.Memory, snapshot.Now.Add(20*time.Second)
+	second, err := planner.Plan(snapshot)
+	fmt.Println(err, len(second.Deletes), "again in", second.NextWake.Sub(snapshot.Now))
+	// Output:
+	// <nil> 1
+	// <nil> 0 again in 40s
+}
+
+// The number of canary nodes is 30 % of the nodes that the status says are desired: of 10, although there are three.
+func ExampleExtendedDaemonSet_Stored() {
+	spec, snapshot := outdated(3, kit.MaxUnavailable("1"), kit.Canary("30%"))
+	planner, err := stock.NewExtendedDaemonSet(spec, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, err := planner.Stored(10).Plan(snapshot)
+	fmt.Println(err, len(plan.Canary.Nodes))
+	// Output: <nil> 3
 }

@@ -126,7 +126,14 @@ func (s *extendedRound) isOver(r *replicaSet) bool {
 	if options.Mode == canary.Manual || *options.Duration == 0 && s.canary.Restarted.IsZero() {
 		return false
 	}
-	end := r.created.Add(*options.Duration)
+	created := r.created
+	if created.IsZero() { // the API server gives one to all
+		created = s.now
+		if !s.canary.Began.IsZero() {
+			created = s.canary.Began
+		}
+	}
+	end := created.Add(*options.Duration)
 	if last := s.canary.Restarted; !last.IsZero() {
 		if calm := last.Add(*options.NoRestartsDuration); calm.After(end) {
 			end = calm
@@ -259,6 +266,24 @@ func (s *extendedRound) keepRevisions() {
 	})
 }
 
+// running says what a trial waits for that goes on. The controller's clock runs all the same.
+func (s *extendedRound) running() canary.PhaseReason {
+	available := 0
+	for _, n := range s.nodes {
+		available += int(count(s.tried[n.name] && n.facts.Has(status.Available)))
+	}
+	switch {
+	case len(s.canary.Nodes) == 0:
+		return canary.NoNodes
+	case available < len(s.canary.Nodes):
+		return canary.Starting
+	case s.spec.Strategy.Canary.Default().Mode == canary.Manual:
+		return canary.AwaitingValidation
+	default:
+		return canary.Observing
+	}
+}
+
 // reportTrial says in the plan how the trial stands.
 func (s *extendedRound) reportTrial() {
 	if s.spec.Strategy.Canary == nil || s.active == nil {
@@ -275,7 +300,7 @@ func (s *extendedRound) reportTrial() {
 		trial.Phase, trial.Reason = canary.Idle, canary.Stable
 	default:
 		trial.Nodes, trial.Wanted, trial.Revision = slices.Sorted(slices.Values(s.canary.Nodes)), int32(len(s.canary.Nodes)), s.trial.hash
-		trial.Phase, trial.Reason = canary.Running, canary.Observing
+		trial.Phase, trial.Reason = canary.Running, s.running()
 		if s.canary.Pause != nil {
 			trial.Finding = *s.canary.Pause
 		} else if s.paused() {
