@@ -298,6 +298,9 @@ func (e *edsElection) decision(got edsElected, c *edsReconcile) edsDecision {
 	case c.Input.Set.Annotations[edsPaused] == "true":
 		d.state = "RollingUpdate Paused"
 	}
+	if got.plan.Canary.Reason == canary.NoNodes && got.plan.Canary.Wanted > 0 {
+		return d // too few nodes were found
+	}
 	switch got.plan.Canary.Phase {
 	case canary.Running:
 		d.state, d.trial = "Canary", c.imageOf(got.names[got.plan.Canary.Revision])

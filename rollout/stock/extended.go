@@ -138,6 +138,7 @@ type extendedRound struct {
 	// of the active one is back in the spec.
 	active, trial *replicaSet
 	restored      bool
+	unable        bool                   // not enough nodes were found for a canary
 	tried         map[string]bool        // the nodes of the canary, which s.canary has in the order in which they were chosen
 	replicaSets   map[string]*replicaSet // by hash
 	deleting      map[*member]bool

@@ -36,14 +36,19 @@ func (s *extendedRound) elect() {
 		s.canary = canary.Record{Revision: s.hash, Nodes: s.canary.Nodes}
 	}
 	switch {
-	case s.active == nil, s.active == update, s.spec.Strategy.Canary == nil, s.validated(update),
-		!s.paused() && s.isOver(update):
-		s.activate(update)
+	case s.active == nil:
+		s.activate(update, canary.FirstInstallation)
+	case s.active == update, s.spec.Strategy.Canary == nil:
+		s.activate(update, canary.Stable)
+	case s.validated(update):
+		s.activate(update, canary.Validated)
+	case !s.paused() && s.isOver(update):
+		s.activate(update, canary.Promoted)
 	case s.failed():
 		s.restored, s.canary.Nodes = true, nil
 		update.handled[templateRestored] = s.now
 	case !s.try(update):
-		s.canary = before
+		s.canary, s.unable = before, true
 		s.goOn()
 	}
 }
@@ -57,7 +62,8 @@ func (s *extendedRound) goOn() {
 
 // activate makes the replica set the active one. Nothing is on trial then. One that has failed and is promoted all the same, because
 // its canary is over, still counts as failed in the status.
-func (s *extendedRound) activate(r *replicaSet) {
+func (s *extendedRound) activate(r *replicaSet, because canary.PhaseReason) {
+	s.because = because
 	if s.active != r || s.memory.Rollout.Revision != r.hash {
 		s.memory.Rollout = rollout.Record{Revision: r.hash}
 	}
@@ -296,8 +302,11 @@ func (s *extendedRound) reportTrial() {
 		if s.canary.Verdict != nil {
 			trial.Finding = *s.canary.Verdict
 		}
+	case s.unable && s.trial == nil:
+		trial.Phase, trial.Reason = canary.Running, canary.NoNodes
+		trial.Wanted = scaled(s.spec.Strategy.Canary.Default().Replicas, s.desiredNodes())
 	case s.trial == nil:
-		trial.Phase, trial.Reason = canary.Idle, canary.Stable
+		trial.Phase, trial.Reason = canary.Idle, cmp.Or(s.because, canary.Stable)
 	default:
 		trial.Nodes, trial.Wanted, trial.Revision = slices.Sorted(slices.Values(s.canary.Nodes)), int32(len(s.canary.Nodes)), s.trial.hash
 		trial.Phase, trial.Reason = canary.Running, s.running()
@@ -312,6 +321,9 @@ func (s *extendedRound) reportTrial() {
 	switch trial.Phase {
 	case canary.Running:
 		s.trialStatus.State = status.Canary
+		if trial.Reason == canary.NoNodes {
+			s.trialStatus.State = status.Stuck
+		}
 	case canary.Paused:
 		s.trialStatus.State = status.CanaryPaused
 	case canary.Failed:

@@ -301,7 +301,7 @@ func TestControllerOfAPlan(t *testing.T) {
 		t.Errorf("daemonplan's plan: %s", text)
 	}
 	for _, test := range [][]string{
-		{"it is kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, or daemonplan", "plan", "--controller", "eds"},
+		{"it is kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, eds, that of ExtendedDaemonSets, or daemonplan", "plan", "--controller", "helm"},
 		{"--controller must not be empty", "plan", "--controller", ""},
 		{"which another controller runs", "explain", "gpu-1c-02", "--example", "kruise", "--controller", "kubernetes"},
 	} {

@@ -97,7 +97,7 @@ func TestEDSOutput(t *testing.T) {
 			if c.name == "" || c.why == "" {
 				t.Fatal("a row needs a name and a reason")
 			}
-			out := plans(t, c.stdin, append(c.args, "-f", "-")...)
+			out := ours(t, c.stdin, append(c.args, "-f", "-")...)
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("the output lacks %q (%s):\n%s", want, c.why, out)

@@ -118,6 +118,7 @@ var kinds = []schema.GroupVersionResource{
 	{Group: objects.GroupKruise, Version: "v1beta1", Resource: "daemonsets"},
 	{Group: objects.GroupKruise, Version: "v1alpha1", Resource: "daemonsets"},
 	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsets"},
+	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsetreplicasets"},
 	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsetsettings"},
 }
 

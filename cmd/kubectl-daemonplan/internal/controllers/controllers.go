@@ -1,10 +1,11 @@
 // Package controllers knows the controllers whose behaviour the command can show: one that plans with daemonplan, the DaemonSet
-// controller of Kubernetes, and that of OpenKruise.
+// controller of Kubernetes, that of OpenKruise, and that of Datadog's ExtendedDaemonSets.
 package controllers
 
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -22,35 +23,37 @@ const (
 	Daemonplan Name = "daemonplan"
 	Kubernetes Name = "kubernetes"
 	Kruise     Name = "kruise"
+	EDS        Name = "eds"
 )
 
 // Usage describes the flag --controller.
 const Usage = "behave as this `CONTROLLER`: kubernetes, the DaemonSet controller of Kubernetes " +
-	"(the default for DaemonSets of apps), kruise, that of OpenKruise (for its DaemonSets), or daemonplan, " +
-	"a controller that plans with this library"
+	"(the default for DaemonSets of apps), kruise, that of OpenKruise (for its DaemonSets), eds, that of ExtendedDaemonSets " +
+	"(for these), or daemonplan, a controller that plans with this library"
 
 // Parse reads a name. The error says which there are.
 func Parse(name string) (Name, error) {
 	switch Name(name) {
-	case Daemonplan, Kubernetes, Kruise:
+	case Daemonplan, Kubernetes, Kruise, EDS:
 		return Name(name), nil
 	default:
 		return "", fmt.Errorf("--controller %s: it is %s, the DaemonSet controller of Kubernetes, %s, that of OpenKruise, "+
-			"or %s, a controller that plans with this library", text.Printable(name), Kubernetes, Kruise, Daemonplan)
+			"%s, that of ExtendedDaemonSets, or %s, a controller that plans with this library", text.Printable(name), Kubernetes, Kruise,
+			EDS, Daemonplan)
 	}
 }
 
 // groups are the API groups of the sets that a controller runs. Daemonplan may run any.
-var groups = map[Name]string{Kubernetes: objects.GroupApps, Kruise: objects.GroupKruise}
+var groups = map[Name]string{Kubernetes: objects.GroupApps, Kruise: objects.GroupKruise, EDS: objects.GroupEDS}
 
-// For returns the controller itself, or if it is the empty name the one that runs sets of this kind. Where none is known it is
-// Daemonplan.
+// For returns the controller itself, or if it is the empty name the one that runs sets of this kind. An ExtendedDaemonSet with
+// ControllerRevisions is one that Daemonplan runs. Where none is known it is Daemonplan, too.
 func (n Name) For(set *objects.Set) Name {
 	if n != "" {
 		return n
 	}
 	for name, group := range groups {
-		if group == set.Group {
+		if group == set.Group && (name != EDS || !set.Revised) {
 			return name
 		}
 	}
@@ -85,12 +88,14 @@ func (n Name) Whose(set *objects.Set) string {
 		return "As the DaemonSet controller of Kubernetes does it."
 	case n == Kruise:
 		return "As OpenKruise's controller does it."
+	case n == EDS:
+		return "As the ExtendedDaemonSet controller does it."
 	case set.Group == objects.GroupApps:
 		return ours + ", not as the DaemonSet controller of Kubernetes."
 	case set.Group == objects.GroupKruise:
 		return ours + ", not as OpenKruise's controller."
 	default:
-		return ours + ". The controller of this kind may do otherwise."
+		return ours + ", not as the ExtendedDaemonSet controller."
 	}
 }
 
@@ -101,14 +106,24 @@ func (n Name) Obeyed(spec rollout.Spec) rollout.Spec {
 		return stock.ObeyedByKubernetes(spec)
 	case Kruise:
 		return stock.ObeyedByKruise(spec)
+	case EDS:
+		return stock.ObeyedByExtendedDaemonSet(spec)
 	default:
 		return spec
 	}
 }
 
-// Planner returns what makes the controller's plans for a spec, one after the other. The seed draws what is chance. Stored is how
-// many nodes are desired in the status of the set, nil for as many as there are. The errors are those of rollout.New.
-func (n Name) Planner(spec rollout.Spec, stored *int32, seed uint64) (simulate.PlanFunc, error) {
+// Snapshot is what the controller sees of the input.
+func (n Name) Snapshot(in *objects.Input, set *objects.Set, now time.Time) (rollout.Snapshot, rollout.Claims, error) {
+	if n == EDS {
+		return in.SnapshotOfReplicaSets(set, now)
+	}
+	return in.Snapshot(set, now)
+}
+
+// Planner returns what makes the controller's plans for a spec, one after the other. The seed draws what is chance. The set has
+// what the spec does not tell of it. The errors are those of rollout.New.
+func (n Name) Planner(spec rollout.Spec, set *objects.Set, seed uint64) (simulate.PlanFunc, error) {
 	switch n {
 	case Kubernetes:
 		planner, err := stock.NewKubernetes(spec, seed)
@@ -121,8 +136,8 @@ func (n Name) Planner(spec rollout.Spec, stored *int32, seed uint64) (simulate.P
 		if err != nil {
 			return nil, err
 		}
-		if stored != nil {
-			planner = planner.Stored(*stored)
+		if set.Stored != nil {
+			planner = planner.Stored(*set.Stored)
 		}
 		return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
 			plan, err := planner.Plan(snapshot)
@@ -131,6 +146,15 @@ func (n Name) Planner(spec rollout.Spec, stored *int32, seed uint64) (simulate.P
 			}
 			return plan, err
 		}, nil
+	case EDS:
+		planner, err := stock.NewExtendedDaemonSet(spec, seed)
+		if err != nil {
+			return nil, err
+		}
+		if set.Frequency != nil {
+			planner = planner.Every(set.Frequency.Duration)
+		}
+		return planner.Plan, nil
 	default:
 		planner, err := rollout.New(spec)
 		if err != nil {
@@ -146,6 +170,6 @@ func (n Name) Simulate(scenario *simulate.Scenario, set *objects.Set) {
 		return
 	}
 	seed := scenario.Seed
-	scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) { return n.Planner(spec, set.Stored, seed) }
+	scenario.Planner = func(spec rollout.Spec) (simulate.PlanFunc, error) { return n.Planner(spec, set, seed) }
 	scenario.Unverified = true
 }

@@ -28,6 +28,8 @@ type Input struct {
 	Revisions []*appsv1.ControllerRevision
 	Claims    []*corev1.PersistentVolumeClaim
 	Sets      []*Set
+	// ReplicaSets are those of ExtendedDaemonSets.
+	ReplicaSets []*ReplicaSet
 	// Settings are the ExtendedDaemonsetSettings.
 	Settings []manifest.Setting
 	// Warnings are about objects that are ignored because of a mistake, and about what makes a plan doubtful.
@@ -121,6 +123,8 @@ func (in *Input) addObject(object manifest.Object, origin string) error {
 		return outdated(object)
 	case IsSet(object):
 		return in.addSet(object, origin)
+	case object.Kind == edsReplicaSetKind && groupOf(object) == GroupEDS:
+		return take(in, object, origin, &in.ReplicaSets)
 	case object.IsSetting():
 		return in.addSetting(object, origin)
 	default:

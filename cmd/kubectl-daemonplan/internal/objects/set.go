@@ -26,9 +26,13 @@ type Set struct {
 	manifest.Set
 	Group string
 	Meta  metav1.ObjectMeta // for the age, which the spec does not have
-	// Stored is status.desiredNumberScheduled; nil: there is no such field.
+	// Stored is how many nodes are desired by the status; nil: it does not say.
 	Stored *int32
-	Object manifest.Object // the object, which commands patch
+	// Frequency is the reconcileFrequency of an ExtendedDaemonSet; nil: it has none.
+	Frequency *metav1.Duration
+	// Revised reports whether the set has ControllerRevisions. The ExtendedDaemonSet controller makes none.
+	Revised bool
+	Object  manifest.Object // the object, which commands patch
 }
 
 // IsSet reports whether a controller of daemon pods would handle the object.
@@ -67,14 +71,21 @@ func decodeSet(object manifest.Object) (*Set, error) {
 	s := &Set{Set: decoded, Group: groupOf(object), Object: object}
 	var meta struct {
 		metav1.PartialObjectMetadata
+		Spec struct {
+			Strategy struct {
+				ReconcileFrequency *metav1.Duration `json:"reconcileFrequency"`
+			} `json:"strategy"`
+		} `json:"spec"`
 		Status struct {
 			DesiredNumberScheduled *int32 `json:"desiredNumberScheduled"`
+			Desired                *int32 `json:"desired"` // of an ExtendedDaemonSet
 		} `json:"status"`
 	}
 	if err := object.Decode(&meta); err != nil {
 		return nil, err
 	}
-	s.Meta, s.Stored = meta.ObjectMeta, meta.Status.DesiredNumberScheduled
+	s.Meta, s.Stored = meta.ObjectMeta, cmp.Or(meta.Status.DesiredNumberScheduled, meta.Status.Desired)
+	s.Frequency = meta.Spec.Strategy.ReconcileFrequency
 	s.Spec.Namespace = cmp.Or(s.Spec.Namespace, rollout.DefaultNamespace)
 	return s, nil
 }

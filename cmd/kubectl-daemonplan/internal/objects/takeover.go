@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -20,6 +21,10 @@ const (
 func (in *Input) Surround(s *Set) {
 	s.Spec.Overrides = manifest.Overrides(s.Spec, in.Settings)
 	s.Spec.Predecessor = in.predecessor(s)
+	s.Revised = slices.ContainsFunc(in.Revisions, func(r *appsv1.ControllerRevision) bool {
+		of := metav1.GetControllerOfNoCopy(r)
+		return of != nil && of.UID == s.Spec.UID && of.UID != ""
+	})
 }
 
 // predecessor is what the set takes over from; nil: nothing. It is the DaemonSet that its annotation names, even if only the pods

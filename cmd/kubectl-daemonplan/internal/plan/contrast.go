@@ -37,7 +37,7 @@ func (r *Result) reportContrast(out io.Writer) {
 
 // byDaemonplan is the plan that daemonplan makes of the same objects.
 func (r *Result) byDaemonplan() (rollout.Plan, error) {
-	planner, err := controllers.Daemonplan.Planner(r.Set.Spec, nil, chance)
+	planner, err := controllers.Daemonplan.Planner(r.Set.Spec, r.Set, chance)
 	if err != nil {
 		return rollout.Plan{}, err
 	}

@@ -51,11 +51,11 @@ func decide(
 			"kubectl get nodes,pods,controllerrevisions,ds -A -o json")
 	}
 	spec := by.Obeyed(s.Spec)
-	planner, err := by.Planner(spec, s.Stored, chance)
+	planner, err := by.Planner(spec, s, chance)
 	if err != nil {
 		return nil, objects.Invalid(in.SetPlace(s), s.Spec, err)
 	}
-	snapshot, claims, err := in.Snapshot(s, now)
+	snapshot, claims, err := by.Snapshot(in, s, now)
 	if err != nil {
 		return nil, err
 	}

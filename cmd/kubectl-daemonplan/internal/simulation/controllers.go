@@ -78,7 +78,14 @@ func (c *candidate) by(name controllers.Name) error {
 	obeyed := *c.Set
 	obeyed.Spec = name.Obeyed(c.Set.Spec)
 	c.Set, c.Controller = &obeyed, name
-	return nil
+	if c.Running == nil || name != controllers.EDS {
+		return nil
+	}
+	running := *c.Running
+	running.Spec = obeyed.Spec
+	seen, _, err := name.Snapshot(c.Cluster, &running, c.Fleet.Snapshot.Now)
+	c.Fleet.Snapshot = &seen
+	return err
 }
 
 // whose says first whose behaviour it is: of all specs, or of each one if they differ.

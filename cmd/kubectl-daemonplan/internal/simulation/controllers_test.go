@@ -110,7 +110,7 @@ func TestControllersAreRefused(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"it is kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, or daemonplan", lostNodes(t, "simulate", "--controller", "eds")},
+		{"it is kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, eds, that of ExtendedDaemonSets, or daemonplan", lostNodes(t, "simulate", "--controller", "helm")},
 		{"there is no spec other", lostNodes(t, "simulate", "--controller", "other=kubernetes")},
 		{"--controller kubernetes is given twice", lostNodes(t, "forecast", "--controller", "kubernetes", "--controller", "kubernetes")},
 		{

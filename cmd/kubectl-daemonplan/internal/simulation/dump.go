@@ -38,7 +38,7 @@ func (c *candidate) place(cluster *objects.Input) error {
 		if same.Namespace != spec.Namespace || same.Name != spec.Name || same.Kind != spec.Kind {
 			continue
 		}
-		there = true
+		there, c.Cluster, c.Running = true, cluster, set
 		if same.UID != "" {
 			spec.UID = same.UID
 			spec.Generation = max(spec.Generation, same.Generation)
@@ -118,6 +118,12 @@ func taken(cluster *objects.Input) time.Time {
 	}
 	for _, revision := range cluster.Revisions {
 		see(revision.CreationTimestamp)
+	}
+	for _, replicaSet := range cluster.ReplicaSets {
+		see(replicaSet.CreationTimestamp)
+		for _, c := range replicaSet.Status.Conditions {
+			see(c.LastUpdateTime)
+		}
 	}
 	return last
 }

@@ -31,6 +31,9 @@ type candidate struct {
 	Controller controllers.Name
 	// Fleet is the fleet that the spec is rolled out on: the same nodes for all candidates, with what runs there.
 	Fleet simulate.Fleet
+	// Cluster is the dump, and Running the set in it; nil: the dump has no such set, or there is none.
+	Cluster *objects.Input
+	Running *objects.Set
 	// Installs reports whether the dump has no such set, and no pods of it.
 	Installs bool
 	// Derived is the world that was read off the dump; nil: it is that of the experiment.
