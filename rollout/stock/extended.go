@@ -139,6 +139,7 @@ type extendedRound struct {
 	active, trial *replicaSet
 	restored      bool
 	unable        bool                   // not enough nodes were found for a canary
+	because       canary.PhaseReason     // why the update revision is active
 	tried         map[string]bool        // the nodes of the canary, which s.canary has in the order in which they were chosen
 	replicaSets   map[string]*replicaSet // by hash
 	deleting      map[*member]bool
