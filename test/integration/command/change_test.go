@@ -74,7 +74,7 @@ func TestDefaultsAreNoChange(t *testing.T) {
 	other := w.file("other.yaml", strings.Replace(rich, `cpu: "0.5"`, "cpu: 500m", 1))
 	w.says(w.daemonplan("diff --change "+other), 0, "the update restarts nothing.\n")
 	other = w.file("other.yaml", strings.NewReplacer(`cpu: "0.5"`, "cpu: 600m", "maxUnavailable: 1", "maxUnavailable: 2").Replace(rich))
-	w.says(w.daemonplan("diff --change "+other), 0, `spec.containers[agent].resources.limits[cpu]: "500m" -> "600m" (restarts)`)
+	w.says(w.daemonplan("diff --change "+other), 1, `spec.containers[agent].resources.limits[cpu]: "500m" -> "600m" (restarts)`)
 	w.says(w.daemonplan("plan --change "+other), 0, "Budget: maxUnavailable 2; ", "5 nodes are updated:\n  first: w-", "Delete 2 pods:")
 }
 
@@ -138,7 +138,7 @@ func TestChangeOfBusySet(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		w.says(w.daemonplan("diff --change "+v2), 0, `"registry.example/agent:v1" -> "registry.example/agent:v2" (restarts)`)
+		w.says(w.daemonplan("diff --change "+v2), 1, `"registry.example/agent:v1" -> "registry.example/agent:v2" (restarts)`)
 	}
 	close(stop)
 	if err := <-stopped; err != nil {

@@ -37,7 +37,7 @@ func TestReads(t *testing.T) {
 		"maxUnavailable 2 is used up by w-")
 	w.says(w.daemonplan("get"), 0, "Updating")
 	w.says(w.daemonplan("revisions"), 0, "active   5         2         0       0", "old      0         3         3       3")
-	w.says(w.daemonplan("diff"), 0, "3 pods are at revision 1", `spec.containers[agent].image: "registry.example/agent:v1" -> "registry.example/agent:broken" (restarts)`)
+	w.says(w.daemonplan("diff"), 1, "3 pods are at revision 1", `spec.containers[agent].image: "registry.example/agent:v1" -> "registry.example/agent:broken" (restarts)`)
 	w.says(w.daemonplan("pods"), 0, "2 pods are not ready.", "0/1     Running")
 	crashing := regexp.MustCompile(`(?m)^(w-\d)\S*.*CrashLoopBackOff`).FindStringSubmatch(w.daemonplan("pods").stdout)
 	w.says(w.daemonplan("explain "+crashing[1]), 0, crashing[1], "CrashLoopBackOff", "exit code 1")

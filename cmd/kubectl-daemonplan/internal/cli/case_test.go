@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
@@ -144,7 +145,7 @@ func TestCaseMistakes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, stdout, stderr := call("", c.args...)
-			if code != exitInput || stdout != "" || !strings.Contains(stderr, c.want) {
+			if code != exit.Failed || stdout != "" || !strings.Contains(stderr, c.want) {
 				t.Errorf("exit code %d, standard error %q, want %q: %s", code, stderr, c.want, c.why)
 			}
 		})
@@ -159,7 +160,7 @@ func TestCaseTiming(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := call("", "--case", file, "--timing")
-	if code != exitOK || !strings.HasPrefix(stderr, "read ") || !strings.Contains(stderr, "planned 62 nodes") {
+	if code != exit.OK || !strings.HasPrefix(stderr, "read ") || !strings.Contains(stderr, "planned 62 nodes") {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 }

@@ -137,7 +137,7 @@ func TestLiveChange(t *testing.T) {
 	dir := files(t, map[string]string{"new.yaml": agentAt("2.15.0")})
 	file := filepath.Join(dir, "new.yaml")
 	code, stdout, stderr := live(kubeconfig, "-", "diff", "--change", file)
-	if code != 0 || stderr != "" || !strings.Contains(stdout, `spec.priorityClassName: added "by-a-webhook" (restarts)`) ||
+	if code != 1 || stderr != "" || !strings.Contains(stdout, `spec.priorityClassName: added "by-a-webhook" (restarts)`) ||
 		!strings.HasPrefix(stdout, "With the spec of "+file+": document 2 (DaemonSet observability/node-agent), as the API server would store it (dry run).\n") {
 		t.Errorf("exit code %d, %q:\n%s", code, stderr, stdout)
 	}

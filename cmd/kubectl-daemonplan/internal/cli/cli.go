@@ -15,23 +15,12 @@ import (
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/watch"
 )
 
-// These are the exit codes.
-const (
-	exitOK = 0
-	// exitFailed: the output could not be written, a simulation gave a negative answer, or a rollout that was watched stopped.
-	exitFailed = 1
-	// exitInput: the arguments or what was read is wrong, or the cluster cannot be read.
-	exitInput = 2
-)
-
-// Main runs the command with these arguments, without the name of the program, and returns the exit code: 0 for an answer, 2 for
-// bad usage or input, which standard error explains, one mistake to a line, while nothing is printed on standard output, and 1 if
-// the output cannot be written, a simulation gave a negative answer, or a rollout that was watched did not become complete.
+// Main runs the command with these arguments, without the name of the program, and returns the exit code: see [exit.Table]. For
+// bad usage or input standard error has one mistake to a line, while nothing is printed on standard output.
 func Main(args []string, streams genericiooptions.IOStreams) int {
 	return run(args, streams, time.Now)
 }
@@ -69,22 +58,18 @@ func (p *program) run(args []string) int {
 	err := root.ExecuteContext(ctx)
 	if failed, ok := errors.AsType[*writeError](err); ok {
 		err = failed
-	} else if err == nil {
-		err = p.flush()
+	} else if exit.Code(err) != exit.Failed {
+		if failed := p.flush(); failed != nil {
+			err = failed
+		}
 	}
 	if err == nil {
-		return exitOK
+		return exit.OK
 	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(p.streams.ErrOut, "error: %s\n", text.Printable(strings.TrimSuffix(line, "\n")))
 	}
-	if _, ok := errors.AsType[*writeError](err); ok {
-		return exitFailed
-	}
-	if _, ok := errors.AsType[*watch.StoppedError](err); ok {
-		return exitFailed
-	}
-	return simulation.ExitCode(err)
+	return exit.Code(err)
 }
 
 // writeError is the error that the answer could not be written.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
@@ -255,7 +256,10 @@ func (p *program) diffCommand() *cobra.Command {
 				return err
 			}
 			s.tellChange(false)
-			return result.Diff(&p.out)
+			if err := result.Diff(&p.out); err != nil || !result.Differs() {
+				return err
+			}
+			return &exit.NegativeError{} // as kubectl diff has it
 		})
 	s.changeFlags(c.Flags())
 	s.flags(c)

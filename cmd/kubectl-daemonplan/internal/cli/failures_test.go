@@ -48,7 +48,7 @@ func TestPlanShowsFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, command := range [][]string{{"plan"}, {"rollout", "status"}} {
-				out := ours(t, failing(t, tt.policy, tt.nodes...), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
+				out := said(t, failing(t, tt.policy, tt.nodes...), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
 				for _, want := range tt.want {
 					if !strings.Contains(out, want) {
 						t.Errorf("%s lacks %q:\n%s", command, want, out)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 
@@ -60,8 +61,23 @@ func call(stdin string, args ...string) (code int, stdout, stderr string) {
 func plans(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := call(stdin, args...)
-	if code != 0 || stderr != "" {
+	if !answered(code, args) || stderr != "" {
 		t.Fatalf("plan %q: exit code %d, standard error:\n%s", args, code, stderr)
+	}
+	return stdout
+}
+
+// answered reports whether the exit code is that of an answer. TestExitCodes knows which code diff has when.
+func answered(code int, args []string) bool {
+	return code == exit.OK || code == exit.Negative && slices.Contains(args, "diff")
+}
+
+// said is what the program answers, positive or negative, for a controller that plans with daemonplan.
+func said(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := call(stdin, append(args, "--controller", string(controllers.Daemonplan))...)
+	if code == exit.Failed {
+		t.Fatalf("%q: %s", args, stderr)
 	}
 	return stdout
 }

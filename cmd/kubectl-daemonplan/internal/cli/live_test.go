@@ -37,7 +37,7 @@ func TestLiveIsTheDump(t *testing.T) {
 		kubeconfig := server.Kubeconfig(t, c.namespace)
 		for _, args := range [][]string{{"plan", "-o", "wide"}, {"plan", "-o", "json"}, {"diff"}, {"get"}, {"rollout", "status"}} {
 			code, stdout, stderr := live(kubeconfig, "-", args...)
-			if want := plans(t, "", append(args, "--example", c.example)...); code != 0 || stdout != want || stderr != "" {
+			if want := plans(t, "", append(args, "--example", c.example)...); !answered(code, args) || stdout != want || stderr != "" {
 				t.Errorf("%s %q: exit code %d, standard error %q, got\n%s\nwant\n%s", c.example, args, code, stderr, stdout, want)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
@@ -85,7 +86,22 @@ func (p *program) root() *cobra.Command {
 	in, out, notes := p.streams.In, p.streams.Out, p.streams.ErrOut
 	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0))...)
 	forGroups(root)
+	tellExitCodes(root)
 	return root
+}
+
+// tellExitCodes puts the exit codes into the help: of the program those of all commands, and of each command its own.
+func tellExitCodes(c *cobra.Command) {
+	section := exit.Help(strings.TrimPrefix(c.CommandPath(), name))
+	if !c.HasParent() {
+		section = exit.HelpAll()
+	}
+	if section != "" {
+		c.Long = strings.TrimSpace(c.Long) + "\n\n" + section
+	}
+	for _, child := range c.Commands() {
+		tellExitCodes(child)
+	}
 }
 
 // name is what the command is called, before the words of a command below it.

@@ -38,7 +38,7 @@ func TestPlanShowsParts(t *testing.T) {
 	const policy = "stages: [{name: first, selector: {matchLabels: {ring: '0'}}, approval: true}, {name: none, selector: {matchLabels: {ring: '9'}}}]\n" +
 		"approved: [{stage: first, revision: agent-old}]\n"
 	for _, command := range [][]string{{"plan"}, {"rollout", "status"}} {
-		out := ours(t, staged(t, policy), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
+		out := said(t, staged(t, policy), append(command, "-f", "-", "--now", "2026-03-02T09:15:00Z")...)
 		for _, want := range []string{
 			"STAGE", "first               Approving   2       0         0               2          needs an approval of revision ",
 			"none                Skipped     0       0         0               0          -\n", "(all other nodes)   Waiting     2       0         0               2",

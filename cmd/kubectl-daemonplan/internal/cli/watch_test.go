@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // TestWatchLines watches rollouts off a terminal, and checks what is printed last, and the exit code.
@@ -52,7 +53,7 @@ func TestWatchBrokenOutput(t *testing.T) {
 	server := fakeapi.NewRollout(t, fakeapi.Rolling)
 	var stderr strings.Builder
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: broken{}, ErrOut: &stderr}
-	if code := Main([]string{"watch", "--kubeconfig", server.Kubeconfig(t, "web")}, streams); code != 1 || !strings.HasPrefix(stderr.String(), "error: ") {
+	if code := Main([]string{"watch", "--kubeconfig", server.Kubeconfig(t, "web")}, streams); code != 2 || !strings.HasPrefix(stderr.String(), "error: ") {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }
@@ -87,7 +88,7 @@ func TestWatchKinds(t *testing.T) {
 		resource, group, _ := strings.Cut(strings.Replace(kind, "set", "sets", 1), ".")
 		version := map[string]string{"apps": "v1", "apps.kruise.io": "v1beta1", "datadoghq.com": "v1alpha1"}[group]
 		server.Delete("/apis/"+group+"/"+version+"/"+resource, c.namespace, name)
-		if code := <-done; code != 1 {
+		if code := <-done; code != exit.Failed {
 			t.Errorf("%s: exit code %d, %s", c.name, code, stderr.String())
 		}
 	}

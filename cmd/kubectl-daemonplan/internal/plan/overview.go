@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
@@ -90,6 +91,14 @@ func (r *Result) progress() Progress {
 	default:
 		return Stopped
 	}
+}
+
+// Stopped is the negative answer that the rollout goes on only when somebody acts; nil: it goes on by itself, or is complete.
+func (o *Overview) Stopped() error {
+	if o.Progress != Stopped {
+		return nil
+	}
+	return &exit.NegativeError{Reason: fmt.Sprintf("the rollout of %s goes on only when somebody acts: %s", o.Set, o.State)}
 }
 
 // Overview describes the plan as it looks now, which may be later than when it was made.

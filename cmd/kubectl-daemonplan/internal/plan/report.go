@@ -52,14 +52,15 @@ func (r *Result) Report(out io.Writer, wide bool) {
 	}
 }
 
-// Status prints how far the rollout is, and what nodes wait for.
+// Status prints how far the rollout is, and what nodes wait for. If it goes on only when somebody acts, the error is that.
 func (r *Result) Status(out io.Writer) error {
 	r.TellWhose(out)
 	r.reportProgress(out)
 	fmt.Fprintln(out)
 	r.reportWaits(out)
 	r.warn(out)
-	return nil
+	overview := r.overview()
+	return overview.Stopped()
 }
 
 // reportProgress prints the status, the state, and what limits the rollout.

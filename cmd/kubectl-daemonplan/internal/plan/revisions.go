@@ -91,6 +91,9 @@ func (r *Result) reportRevisions(out io.Writer) {
 	_ = table.Flush() // it writes to memory
 }
 
+// Differs reports whether the update changes any pod.
+func (r *Result) Differs() bool { return len(r.outdated()) > 0 }
+
 // Diff shows, for every other revision that pods carry, what the update changes in them. The revision that most pods carry comes
 // first.
 func (r *Result) Diff(out io.Writer) error {

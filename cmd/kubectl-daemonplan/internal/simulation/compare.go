@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
@@ -28,6 +29,9 @@ type runError struct {
 }
 
 func (e *runError) Error() string { return e.Label + ": " + trimmed(e.Step) }
+
+// Unwrap makes it a negative answer: nobody has made a mistake in the input.
+func (e *runError) Unwrap() error { return &exit.NegativeError{} }
 
 // compare makes all runs, as many at a time as there are workers. The outcomes do not depend on the order in which the runs end.
 func (p *program) compare(e *experiment, record func(c int) func(simulate.Record)) ([]*outcome, error) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // lostWorld is a world in which three nodes were lost before the rollout, with their pods on them.
@@ -51,7 +53,7 @@ func lostNodes(t *testing.T, subcommand string, more ...string) []string {
 // policy goes on; and the first lines say whose behaviour they show.
 func TestControllersAreCompared(t *testing.T) {
 	code, stdout, stderr := call(2, false, lostNodes(t, "simulate", "--controller", "kubernetes", "--controller", "daemonplan")...)
-	if code != exitNo || !strings.Contains(stderr, "set by kubernetes: this controller does not obey the policy of the annotation") {
+	if code != exit.Negative || !strings.Contains(stderr, "set by kubernetes: this controller does not obey the policy of the annotation") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	golden(t, "controllers.txt", stdout)
@@ -75,12 +77,12 @@ func TestControllersThatLoseNoTime(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	code, _, stderr := call(2, false, lostNodes(t, "simulate", "--controller", "daemonplan", "--fail-if", "p90>20s")...)
-	if code != exitNo || !strings.Contains(stderr, "nine of ten runs until every node that can be reached is updated: 1m") {
+	if code != exit.Negative || !strings.Contains(stderr, "nine of ten runs until every node that can be reached is updated: 1m") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	code, stdout, _ := call(2, false, lostNodes(t, "forecast", "--seeds", "2")...)
 	found := strings.Contains(strings.Join(strings.Fields(stdout), " "), "that can be reached "+strings.Repeat("never ", 3)+"waves")
-	if code != exitNo || !found {
+	if code != exit.Negative || !found {
 		t.Errorf("exit code %d, %s", code, stdout)
 	}
 }
@@ -119,7 +121,7 @@ func TestControllersAreRefused(t *testing.T) {
 		},
 		{"is of kind apps.kruise.io DaemonSet", []string{"simulate", "--nodes", "3", "--spec", kruise, "--controller", "kubernetes"}},
 	} {
-		if code, _, stderr := call(2, false, test.args...); code != exitUsage || !strings.Contains(stderr, test.want) {
+		if code, _, stderr := call(2, false, test.args...); code != exit.Failed || !strings.Contains(stderr, test.want) {
 			t.Errorf("%v: exit code %d, %s", test.args, code, stderr)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
@@ -121,12 +123,12 @@ func TestForecastWithoutAWorld(t *testing.T) {
 	}
 	for _, command := range []string{"forecast", "suggest --deadline 1h"} {
 		args := append(strings.Fields(command), "--nodes", "3", "--spec", newManifest)
-		if code, stdout, stderr := call(2, false, args...); code != exitUsage || stdout != "" || !strings.Contains(stderr, "every time would be 0s: ") {
+		if code, stdout, stderr := call(2, false, args...); code != exit.Failed || stdout != "" || !strings.Contains(stderr, "every time would be 0s: ") {
 			t.Errorf("%s: exit code %d, %s\n%s", command, code, stdout, stderr)
 		}
 	}
 	bare := write(t, "bare.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n---\n"+read(t, oldManifest))
-	for command, want := range map[string]int{"forecast": exitUsage, "suggest --deadline 1h": exitUsage, "simulate": exitOK} {
+	for command, want := range map[string]int{"forecast": exit.Failed, "suggest --deadline 1h": exit.Failed, "simulate": exit.OK} {
 		code, _, stderr := call(2, false, append(strings.Fields(command), "--dump", bare)...)
 		if code != want || !strings.Contains(stderr, "bare.yaml: of the 0 pods of agent none tells how long a start takes") {
 			t.Errorf("%s from a dump without pods: exit code %d\n%s", command, code, stderr)

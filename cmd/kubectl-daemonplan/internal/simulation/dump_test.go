@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 func TestDump(t *testing.T) {
@@ -86,7 +88,7 @@ spec:
 		t.Errorf("the notes are %q, want %q", notes, want)
 	}
 	code, _, stderr := call(1, false, "forecast", "--dump", someDump, "--spec", other)
-	if code != exitUsage || !strings.Contains(stderr, "error: every time would be 0s: "+want) {
+	if code != exit.Failed || !strings.Contains(stderr, "error: every time would be 0s: "+want) {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 
@@ -94,7 +96,7 @@ spec:
 	code, _, stderr = call(1, false, "forecast", "--dump", two, "--spec", manifest("name: node-agent"))
 	want = "new.yaml: document 1 (DaemonSet default/node-agent): metadata.namespace: Required value: " +
 		"the dump has sets of this name in the namespaces " + set.Namespace + ", other"
-	if code != exitUsage || !strings.Contains(stderr, want) {
+	if code != exit.Failed || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
 	}
 }

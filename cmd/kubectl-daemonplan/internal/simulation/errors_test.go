@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // The error for a mistake names what would be right.
@@ -213,7 +215,7 @@ func refused(t *testing.T, args, want []string) {
 		args = append(args, "--out", out)
 	}
 	code, stdout, stderr := call(2, false, args...)
-	if code != exitUsage || stdout != "" {
+	if code != exit.Failed || stdout != "" {
 		t.Errorf("exit code %d, standard output %q", code, stdout)
 	}
 	for _, want := range want {

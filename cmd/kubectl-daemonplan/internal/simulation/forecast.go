@@ -19,10 +19,7 @@ import (
 
 const forecastLong = `Forecast how long the rollout of a spec takes, as a distribution over many runs: half of them, and
 nine of ten, take no longer than that. Without --world the times of pods are derived from the dump, and standard error
-says how. If nodes can never be updated, they are named, and the time for the others is given, too.
-
-Exit codes: 0; 1 if a run gets stuck or breaks an invariant, or if a condition of --fail-if holds; 2 for mistakes in flags
-and files.`
+says how. If nodes can never be updated, they are named, and the time for the others is given, too.`
 
 const forecastExample = `  kubectl daemonplan forecast --dump dump.json --spec new.yaml --world world.yaml
   kubectl daemonplan forecast --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --seeds 100`
@@ -125,7 +122,7 @@ turns the one that sets the pace of the spec: maxSurge if the spec surges, slowS
 maxUnavailable, else maxUnavailable.
 
 It tries 1, 2, 4 and so on, and then halves the interval: what it suggests was tried, and so was one node less, which
-was too slow. If no value meets the deadline, it says why, and ends with exit code 1.`
+was too slow. If no value meets the deadline, it says why.`
 
 const suggestExample = `  kubectl daemonplan suggest --dump dump.json --spec new.yaml --world world.yaml --deadline 30m
   kubectl daemonplan suggest --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --deadline 1h --knob maxSurge`

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -58,7 +59,7 @@ func TestSuggest(t *testing.T) {
 	code, stdout, stderr := call(2, false, append(args, "--deadline", "10s")...)
 	const whose = "As the DaemonSet controller of Kubernetes does it.\n"
 	const why = "no maxUnavailable meets 10s: with 12, the largest, 10 of 10 runs are late; nine of ten runs need 51s\n"
-	if code != exitNo || !strings.HasPrefix(stdout, whose+why) || stderr != "error: "+why {
+	if code != exit.Negative || !strings.HasPrefix(stdout, whose+why) || stderr != "error: "+why {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }

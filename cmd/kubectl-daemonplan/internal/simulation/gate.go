@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -252,5 +253,5 @@ func asError(reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
 	}
-	return &negative{strings.Join(reasons, "\n")}
+	return &exit.NegativeError{Reason: strings.Join(reasons, "\n")}
 }

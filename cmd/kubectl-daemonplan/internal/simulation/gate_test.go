@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // stuckWorld is a world in which a node falls silent for good, after a second.
@@ -20,15 +22,15 @@ func TestGates(t *testing.T) {
 		code  int
 		want  string // of standard error
 	}{
-		{[]string{"peak>25%"}, "3 of 12 nodes are not more than a quarter", exitOK, ""},
-		{[]string{"peak>=25%"}, "but they are a quarter", exitNo, "error: --fail-if 'peak>=25%': v2: at most 3 nodes are down at once (25 %)\n"},
-		{[]string{"peak>3"}, "a number of nodes", exitOK, ""},
-		{[]string{" peak > 2 "}, "spaces do not matter", exitNo, "error: --fail-if 'peak > 2': v2: at most 3 nodes are down at once (25 %)\n"},
-		{[]string{"duration>1m", "p50>1m", "p90<=2m", "stuck", "violations"}, "each that holds is told", exitNo,
+		{[]string{"peak>25%"}, "3 of 12 nodes are not more than a quarter", exit.OK, ""},
+		{[]string{"peak>=25%"}, "but they are a quarter", exit.Negative, "error: --fail-if 'peak>=25%': v2: at most 3 nodes are down at once (25 %)\n"},
+		{[]string{"peak>3"}, "a number of nodes", exit.OK, ""},
+		{[]string{" peak > 2 "}, "spaces do not matter", exit.Negative, "error: --fail-if 'peak > 2': v2: at most 3 nodes are down at once (25 %)\n"},
+		{[]string{"duration>1m", "p50>1m", "p90<=2m", "stuck", "violations"}, "each that holds is told", exit.Negative,
 			"error: --fail-if 'duration>1m': v2: the longest run until every node is updated: 1m49s\n" +
 				"error: --fail-if 'p50>1m': v2: half of the runs until every node is updated: 1m49s\n" +
 				"error: --fail-if 'p90<=2m': v2: nine of ten runs until every node is updated: 1m49s\n"},
-		{[]string{"stuck", "stuck>0", "violations>0", "peak<1", "p90>2m"}, "none holds", exitOK, ""},
+		{[]string{"stuck", "stuck>0", "violations>0", "peak<1", "p90>2m"}, "none holds", exit.OK, ""},
 	} {
 		for _, command := range []string{"simulate", "forecast"} {
 			args := []string{command, "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--seeds", "1"}
@@ -70,12 +72,12 @@ func TestStuckRunDoesNotExit0(t *testing.T) {
 		const want = "error: v2: stuck: 11 of 12 nodes have the new version; 1 node cannot be updated\n" +
 			"error: v2: 1 node: NotReady: node-00003 since 1s\n" +
 			"error: --fail-if stuck: v2: 2 of 2 runs are stuck\n"
-		if code != exitNo || stderr != want || stdout == "" {
+		if code != exit.Negative || stderr != want || stdout == "" {
 			t.Errorf("%s: exit code %d, standard error:\n%s", command, code, stderr)
 		}
 	}
 	code, _, stderr := call(2, false, "simulate", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--until", "1m")
-	if code != exitNo || !strings.HasPrefix(stderr, "error: v2: not done after 1m: ") {
+	if code != exit.Negative || !strings.HasPrefix(stderr, "error: v2: not done after 1m: ") {
 		t.Errorf("a run whose time is up: exit code %d, standard error:\n%s", code, stderr)
 	}
 }
@@ -104,7 +106,7 @@ func TestSuggestSaysThatNoSettingHelps(t *testing.T) {
 	args := []string{"suggest", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3", "--deadline", "10h"}
 	code, stdout, stderr := call(2, false, args...)
 	const no = "no maxUnavailable meets 10h00m: no setting can help: with 12, the largest, stuck: 11 of 12 nodes have the new version; 1 node cannot be updated\n"
-	if code != exitNo || !strings.Contains(stdout, "\n"+no+"1 node: NotReady: node-00003 since 1s\n") || stderr != "error: "+no {
+	if code != exit.Negative || !strings.Contains(stdout, "\n"+no+"1 node: NotReady: node-00003 since 1s\n") || stderr != "error: "+no {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	if !strings.Contains(stdout, "every node that can be reached") {
@@ -155,7 +157,7 @@ func TestJSONFields(t *testing.T) {
 	} {
 		code, stdout, _ := call(2, false, append(tt.args, fleet...)...)
 		var document map[string]any
-		if err := json.Unmarshal([]byte(stdout), &document); err != nil || code != exitNo {
+		if err := json.Unmarshal([]byte(stdout), &document); err != nil || code != exit.Negative {
 			t.Fatalf("%s: exit code %d, %v", tt.args[0], code, err)
 		}
 		want := slices.Clone(tt.fields)

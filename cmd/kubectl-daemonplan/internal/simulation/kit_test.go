@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 )
 
@@ -26,7 +27,7 @@ func call(workers int, terminal bool, args ...string) (code int, stdout, stderr 
 func answer(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := call(2, false, args...)
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("simulate %q: exit code %d, standard error:\n%s", args, code, stderr)
 	}
 	return stdout

@@ -2,13 +2,13 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
@@ -24,43 +24,15 @@ type program struct {
 	Engine engine
 }
 
-// These are the exit codes.
-const (
-	exitOK    = 0
-	exitNo    = 1 // the answer is negative: a run got stuck or broke an invariant, a gate is closed, no value meets the deadline
-	exitUsage = 2 // the arguments or the files are wrong
-)
-
-// negative is the error of a command whose answer is negative, without a mistake of the caller. The answer is on standard
-// output already; the error says in a line why it is negative.
-type negative struct{ reason string }
-
-func (e *negative) Error() string { return e.reason }
-
 // command is what all these commands are under: it is part of the command lines that reports and errors show.
 const command = "kubectl daemonplan"
 
 // Commands returns the commands simulate, forecast, suggest and study, to be added to a root command. They read files that
 // arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are
-// made at a time. [ExitCode] turns their errors into exit codes.
+// made at a time. [exit.Code] turns their errors into exit codes.
 func Commands(stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int) []*cobra.Command {
 	p := &program{Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: terminal, Workers: workers, Engine: simulation}
 	return p.commands()
-}
-
-// ExitCode is the exit code for the error of a command: 0 without one, 1 if the answer is negative, 2 if arguments or files
-// are wrong.
-func ExitCode(err error) int {
-	if err == nil {
-		return exitOK
-	}
-	if _, no := errors.AsType[*negative](err); no {
-		return exitNo
-	}
-	if _, failed := errors.AsType[*runError](err); failed {
-		return exitNo
-	}
-	return exitUsage
 }
 
 func (p *program) commands() []*cobra.Command {
@@ -103,7 +75,7 @@ func (p *program) Main(args []string) int {
 			fmt.Fprintf(p.Stderr, "error: %s\n", strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return ExitCode(err)
+	return exit.Code(err)
 }
 
 // noArgs refuses arguments that are not flags.

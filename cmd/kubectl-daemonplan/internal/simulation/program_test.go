@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // The commands work under any root command, which prints their errors and ends with their exit code.
@@ -17,29 +19,29 @@ func TestCommandsUnderAnotherRoot(t *testing.T) {
 		code int
 		want string // of the error
 	}{
-		{"simulate --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn, exitOK, ""},
-		{"forecast --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn + " --fail-if peak>0 --seeds 1", exitNo,
+		{"simulate --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn, exit.OK, ""},
+		{"forecast --nodes 4 --from " + oldManifest + " --spec " + newManifest + " --world " + worldFileIn + " --fail-if peak>0 --seeds 1", exit.Negative,
 			"--fail-if 'peak>0': v2: at most 1 node is down at once (25 %)"},
-		{"forecast --nodes x", exitUsage, "--nodes x: must be a whole number such as 12"},
-		{"suggest --nope", exitUsage, "unknown flag: --nope; see root suggest --help"},
-		{"study a b", exitUsage, `unexpected argument "b": run one study at a time`},
+		{"forecast --nodes x", exit.Failed, "--nodes x: must be a whole number such as 12"},
+		{"suggest --nope", exit.Failed, "unknown flag: --nope; see root suggest --help"},
+		{"study a b", exit.Failed, `unexpected argument "b": run one study at a time`},
 	} {
 		var out, errs bytes.Buffer
 		root := &cobra.Command{Use: "root", SilenceErrors: true, SilenceUsage: true}
 		root.AddCommand(Commands(strings.NewReader(""), &out, &errs, false, 2)...)
 		root.SetArgs(strings.Fields(tt.args))
 		err := root.Execute()
-		if got := ExitCode(err); got != tt.code {
+		if got := exit.Code(err); got != tt.code {
 			t.Errorf("%s: exit code %d, want %d", tt.args, got, tt.code)
 		}
 		if err != nil && err.Error() != tt.want || err == nil && tt.want != "" {
 			t.Errorf("%s: error %v, want %q", tt.args, err, tt.want)
 		}
-		if (out.Len() > 0) != (tt.code != exitUsage) || errs.Len() > 0 {
+		if (out.Len() > 0) != (tt.code != exit.Failed) || errs.Len() > 0 {
 			t.Errorf("%s: it printed\n%s\n%s", tt.args, out.String(), errs.String())
 		}
 	}
-	if ExitCode(errors.Join(errors.New("a"), &negative{"b"})) != exitNo || ExitCode(&runError{}) != exitNo || ExitCode(errors.New("a")) != exitUsage {
+	if exit.Code(errors.Join(errors.New("a"), &exit.NegativeError{Reason: "b"})) != exit.Negative || exit.Code(&runError{}) != exit.Negative || exit.Code(errors.New("a")) != exit.Failed {
 		t.Error("exit codes of errors")
 	}
 }

@@ -24,10 +24,7 @@ const runLong = `Roll out one spec or several on one fleet, each by itself, and 
 
 Specs are manifests: DaemonSet of apps/v1, Advanced DaemonSet of OpenKruise, ExtendedDaemonSet of Datadog. The fleet is
 generated (--nodes, or --fleet with a file of node pools) or a dump of a cluster (--dump). What runs on generated nodes
-before says --from. How long things take says --world; without it, times are derived from the pods of the dump.
-
-Exit codes: 0 for a rollout that comes to its end, but for nodes that were down before; 1 if a run gets stuck, is not done by
---until or breaks an invariant, or if a condition of --fail-if holds; 2 for mistakes in flags and files.`
+before says --from. How long things take says --world; without it, times are derived from the pods of the dump.`
 
 const runExample = `
   kubectl daemonplan simulate --nodes 300 --zones a,b,c --from v1.yaml --spec careful.yaml --spec bold.yaml --world world.yaml

@@ -15,6 +15,8 @@ import (
 
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
+
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 func TestTable(t *testing.T) {
@@ -31,7 +33,7 @@ func TestSameBytes(t *testing.T) {
 			args := []string{"study", name, "--scale", "0.01", "--seeds", "2", "--out"}
 			first, second := t.TempDir(), t.TempDir()
 			code, table, stderr := call(1, false, append(args, first)...)
-			if code != exitOK {
+			if code != exit.OK {
 				t.Fatal(stderr)
 			}
 			_, again, _ := call(3, true, append(args, second)...)
@@ -212,8 +214,8 @@ func TestBrokenRun(t *testing.T) {
 		}
 		return simulation(s, t, stop)
 	}
-	if code := p.Main(small("--controller", "daemonplan", "--out", dir, "--seed", "5")); code != exitNo {
-		t.Errorf("exit code %d, want %d", code, exitNo)
+	if code := p.Main(small("--controller", "daemonplan", "--out", dir, "--seed", "5")); code != exit.Negative {
+		t.Errorf("exit code %d, want %d", code, exit.Negative)
 	}
 	for _, want := range []string{"seed 5", "step 1", "invariant", "case.json"} {
 		if !strings.Contains(errs.String(), want) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 )
 
@@ -53,9 +54,9 @@ func TestTutorial(t *testing.T) {
 			if !found || strings.Contains(line, "\n") {
 				t.Fatalf("not a command that the test can run: %s", body)
 			}
-			want := exitOK
+			want := exit.OK
 			if mark == "exit 1" {
-				want = exitNo
+				want = exit.Negative
 			}
 			var code int
 			var stderr string

@@ -7,21 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 )
 
-// StoppedError is the answer that a rollout did not become complete.
-type StoppedError struct{ text string }
-
-// Error says which rollout, and why.
-func (e *StoppedError) Error() string { return e.text }
-
-// Lines prints the rollout as lines, one for each change of what matters, until the rollout is complete. It returns a
-// *StoppedError if the rollout goes on only when somebody acts, has not got any further for too long, or if the set is deleted or
-// the context ends before, and another error if the cluster can no longer be watched.
+// Lines prints the rollout as lines, one for each change of what matters, until the rollout is complete. It returns an
+// *exit.NegativeError if the rollout goes on only when somebody acts, has not got any further for too long, or if the set is
+// deleted or the context ends before, and another error if the cluster can no longer be watched.
 func Lines(ctx context.Context, source Source, settings plan.Settings, out io.Writer) error {
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
@@ -34,8 +29,8 @@ func Lines(ctx context.Context, source Source, settings plan.Settings, out io.Wr
 		case err := <-followed:
 			if err == nil {
 				ref := source.Ref()
-				err = &StoppedError{fmt.Sprintf("the watch of %s/%s was interrupted before the rollout was complete",
-					objects.ResourceOf(ref.Group), ref.Name)}
+				err = stopped("the watch of %s/%s was interrupted before the rollout was complete",
+					objects.ResourceOf(ref.Group), ref.Name)
 			}
 			return err
 		case frame := <-frames:
@@ -50,6 +45,11 @@ func Lines(ctx context.Context, source Source, settings plan.Settings, out io.Wr
 			}
 		}
 	}
+}
+
+// stopped is the answer that a rollout did not become complete.
+func stopped(format string, args ...any) error {
+	return &exit.NegativeError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // log makes lines of frames. Its values are what was printed last.
@@ -79,7 +79,7 @@ func (l *log) add(f *Frame, now time.Time) (lines []string, end bool, err error)
 	switch {
 	case f.Deleted:
 		say("The set has been deleted.")
-		return lines, true, &StoppedError{name + " has been deleted"}
+		return lines, true, stopped("%s has been deleted", name)
 	case f.Problem != nil:
 		if problem := f.Problem.Error(); problem != l.problem {
 			l.problem = problem
@@ -94,9 +94,7 @@ func (l *log) add(f *Frame, now time.Time) (lines []string, end bool, err error)
 		// A plan of what was seen before is no news: time alone would make nodes available in it, and the rollout complete.
 		if lost := now.Sub(f.Broken[0].Since); lost >= patience {
 			say(fmt.Sprintf("Given up: the connection was lost %s ago.", text.Duration(lost)))
-			return lines, true, &StoppedError{
-				"the connection to the cluster was lost before the rollout of " + name + " was complete",
-			}
+			return lines, true, stopped("the connection to the cluster was lost before the rollout of %s was complete", name)
 		}
 		return lines, false, nil
 	}
@@ -109,10 +107,10 @@ func (l *log) add(f *Frame, now time.Time) (lines []string, end bool, err error)
 	case o.Progress == plan.Complete:
 		return lines, true, nil
 	case o.Progress == plan.Stopped:
-		return lines, true, &StoppedError{fmt.Sprintf("the rollout of %s goes on only when somebody acts: %s", name, o.State)}
+		return lines, true, o.Stopped()
 	case stuck != "":
 		say(stuck)
-		return lines, true, &StoppedError{fmt.Sprintf("the rollout of %s is stuck: %s", name, o.State)}
+		return lines, true, stopped("the rollout of %s is stuck: %s", name, o.State)
 	}
 	return lines, false, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
@@ -89,10 +90,10 @@ func (l *lines) end(t *testing.T) error {
 	}
 }
 
-// stopped checks that the error is the answer that a rollout has stopped, for this reason.
-func stopped(t *testing.T, err error, want string) {
+// endedWith checks that the error is the answer that a rollout has stopped, for this reason.
+func endedWith(t *testing.T, err error, want string) {
 	t.Helper()
-	if one, ok := errors.AsType[*StoppedError](err); !ok || !strings.Contains(one.Error(), want) {
+	if one, ok := errors.AsType[*exit.NegativeError](err); !ok || !strings.Contains(one.Error(), want) {
 		t.Errorf("the end is %v, want %s", err, want)
 	}
 }
@@ -136,7 +137,7 @@ func TestLinesOfARollout(t *testing.T) {
 func TestLinesOfAStoppedRollout(t *testing.T) {
 	t.Parallel()
 	l := watchLines(t, fakeapi.NewRollout(t, fakeapi.OnDelete))
-	stopped(t, l.end(t), "the rollout of daemonset.apps/agent in namespace web goes on only when somebody acts: Running (OnDelete): 0 of 3 nodes")
+	endedWith(t, l.end(t), "the rollout of daemonset.apps/agent in namespace web goes on only when somebody acts: Running (OnDelete): 0 of 3 nodes")
 }
 
 func TestLinesOfADeletedSet(t *testing.T) {
@@ -145,7 +146,7 @@ func TestLinesOfADeletedSet(t *testing.T) {
 	l := watchLines(t, server)
 	l.see(t, "Updating")
 	server.Delete("/apis/apps/v1/daemonsets", "web", "agent")
-	stopped(t, l.end(t), "daemonset.apps/agent in namespace web has been deleted")
+	endedWith(t, l.end(t), "daemonset.apps/agent in namespace web has been deleted")
 	l.see(t, "Z The set has been deleted.\n$")
 }
 
@@ -154,7 +155,7 @@ func TestLinesInterrupted(t *testing.T) {
 	l := watchLines(t, fakeapi.NewRollout(t, fakeapi.Rolling))
 	l.see(t, "Updating")
 	l.stop()
-	stopped(t, l.end(t), "the watch of daemonset.apps/agent was interrupted before the rollout was complete")
+	endedWith(t, l.end(t), "the watch of daemonset.apps/agent was interrupted before the rollout was complete")
 }
 
 // TestLinesForbidden refuses verbs one by one.
@@ -240,7 +241,7 @@ func TestLinesWithoutAConnection(t *testing.T) {
 			})
 			l.see(t, `may be old\. https://api\.example:6443: connection refused\n`)
 			if tt.since == patience {
-				stopped(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in "+
+				endedWith(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in "+
 					"namespace web was complete")
 				l.see(t, `Z Given up: the connection was lost 10m\d*s? ago\.\n$`)
 				return
@@ -297,5 +298,5 @@ func TestLinesOfABadSpec(t *testing.T) {
 	server.Put(fakeapi.Set(`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"x"}}`))
 	l.see(t, `Z No plan: the cluster \(DaemonSet web/agent\): spec.updateStrategy.rollingUpdate.maxUnavailable: `)
 	server.Put(fakeapi.Set(fakeapi.OnDelete))
-	stopped(t, l.end(t), "OnDelete")
+	endedWith(t, l.end(t), "OnDelete")
 }

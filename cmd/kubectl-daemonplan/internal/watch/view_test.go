@@ -253,5 +253,5 @@ func TestLogOfAStalledRollout(t *testing.T) {
 	if len(said) != 1 || said[0] != "2026-03-02T09:27:00Z Stuck: no further node was updated and available for 12m." || !end {
 		t.Errorf("%q, %v", said, end)
 	}
-	stopped(t, err, "the rollout of daemonset.apps/node-agent in namespace observability is stuck: Updating: 14 of 56 nodes")
+	endedWith(t, err, "the rollout of daemonset.apps/node-agent in namespace observability is stuck: Updating: 14 of 56 nodes")
 }
