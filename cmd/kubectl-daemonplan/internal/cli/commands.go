@@ -14,6 +14,7 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 )
 
 const setHelp = setHelpLive + ` With -f and without -n the sets of all namespaces of the files are looked at.`
@@ -36,6 +37,31 @@ func (p *program) reading(use, short, example string, show func(*plan.Result, io
 	c.Args = oneSet
 	c.PreRunE = func(c *cobra.Command, _ []string) error { return s.check(c) }
 	return c
+}
+
+// listing makes a command that reads a set and prints a table.
+func (p *program) listing(use, short, example string, sheet func(*plan.Result) (plan.Sheet, error)) *cobra.Command {
+	var rows bool
+	c := p.reading(use, short, example, func(result *plan.Result, out io.Writer) error {
+		s, err := sheet(result)
+		switch {
+		case err != nil:
+			return err
+		case rows:
+			s.PrintRows(out, &p.notes)
+		default:
+			s.Print(out)
+		}
+		return nil
+	})
+	noHeaders(c, &rows)
+	return c
+}
+
+// noHeaders adds the flag that leaves only the rows of a table.
+func noHeaders(c *cobra.Command, rows *bool) {
+	c.Flags().BoolVar(rows, "no-headers", false, "print the rows of the table only, without its header; "+
+		"the lines around it, such as warnings, go to standard error")
 }
 
 // oneSet refuses more than one argument.
@@ -98,29 +124,33 @@ const planExample = `
 
 func (p *program) planCommand() *cobra.Command {
 	s := &source{program: p}
-	output := "table"
-	var forecast bool
+	var output text.Output
+	var forecast, rows bool
 	c := newCommand("plan [SET]", "Tell what a set would do next on every node, and why", planLong+setHelp, planExample,
 		func(ctx context.Context, args []string) error {
 			result, err := s.decide(ctx, first(args))
 			if err != nil {
 				return err
 			}
-			isData := output == "json" || output == "yaml" // which has a field for the controller
-			if !isData {
+			forPrograms := output.IsData() || rows
+			if !forPrograms {
 				result.TellWhose(&p.out)
 			}
-			s.tellChange(isData)
-			switch output {
-			case "json", "yaml":
-				return result.Encode(&p.out, output)
-			default:
-				if s.change != "" {
-					if err := result.Impact(&p.out); err != nil {
-						return err
-					}
+			s.tellChange(forPrograms)
+			switch {
+			case output.IsData(): // which has a field for the controller
+				document, err := result.Document()
+				if err != nil {
+					return err
 				}
-				result.Report(&p.out, output == "wide")
+				return output.Print(&p.out, document)
+			case rows:
+				sheet := result.NodeRows()
+				sheet.PrintRows(&p.out, &p.notes)
+				return nil
+			}
+			if err := s.report(result, output.Is("wide")); err != nil {
+				return err
 			}
 			if forecast {
 				fmt.Fprintln(&p.out)
@@ -128,23 +158,40 @@ func (p *program) planCommand() *cobra.Command {
 			}
 			return nil
 		})
-	c.Flags().StringVarP(&output, "output", "o", output, "`FORMAT`: table, wide (every node), json or yaml")
+	const usage = "`FORMAT`: table, wide (every node), json, yaml or jsonpath=TEMPLATE"
+	output.Flag(c, usage, "table", "table", "wide", "json", "yaml")
+	noHeaders(c, &rows)
 	c.Flags().BoolVar(&forecast, "forecast", false, "simulate the rollout, and print how long it takes, "+
 		"with times that are derived from nodes and pods")
 	s.changeFlags(c.Flags())
 	s.flags(c)
 	c.Args = oneSet
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		if forecast && (output == "json" || output == "yaml") {
-			return errors.New("--forecast prints text; for JSON there is: kubectl daemonplan forecast -o json")
+		if err := output.Check(); err != nil {
+			return err
 		}
-		if !slices.Contains(formats, output) {
-			return fmt.Errorf("--output %s: must be table, wide, json or yaml", output)
+		switch {
+		case forecast && output.IsData():
+			return errors.New("--forecast prints text; for JSON there is: kubectl daemonplan forecast -o json")
+		case rows && !output.Is("wide"):
+			return errors.New("--no-headers leaves nothing but the rows of the nodes, which plan has with -o wide")
+		case rows && forecast:
+			return errors.New("--forecast and --no-headers exclude each other: a forecast is no row")
 		}
 		return s.check(c)
 	}
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// report prints the plan as text; with a change, what it restarts comes first.
+func (s *source) report(result *plan.Result, wide bool) error {
+	if s.change != "" {
+		if err := result.Impact(&s.out); err != nil {
+			return err
+		}
+	}
+	result.Report(&s.out, wide)
+	return nil
 }
 
 // forecasted is the error of a forecast, as one of the flag.
@@ -154,8 +201,6 @@ func forecasted(err error) error {
 	}
 	return nil
 }
-
-var formats = []string{"table", "wide", "json", "yaml"}
 
 const explainLong = `
 It prints what the plan does to the node, the reason, and what is wrong with the node and its pods: why a container waits, how
@@ -269,13 +314,13 @@ func (p *program) diffCommand() *cobra.Command {
 }
 
 func (p *program) getCommand() *cobra.Command {
-	return p.reading("get", "Show a set in one line, with its active revision and its canary", `
+	return p.listing("get", "Show a set in one line, with its active revision and its canary", `
   kubectl daemonplan get ds/node-agent -n kube-system
   kubectl daemonplan get --example eds`, (*plan.Result).Get)
 }
 
 func (p *program) revisionsCommand() *cobra.Command {
-	c := p.reading("revisions", "Show the revisions of a set, one to a line", `
+	c := p.listing("revisions", "Show the revisions of a set, one to a line", `
   kubectl daemonplan revisions ds/node-agent -n kube-system
   kubectl daemonplan revisions --example eds`, (*plan.Result).ListRevisions)
 	c.Aliases = []string{"get-ers"}
@@ -283,7 +328,7 @@ func (p *program) revisionsCommand() *cobra.Command {
 }
 
 func (p *program) podsCommand() *cobra.Command {
-	return p.reading("pods", "Show the pods of a set that are not ready, with reasons", `
+	return p.listing("pods", "Show the pods of a set that are not ready, with reasons", `
   kubectl daemonplan pods ds/node-agent -n kube-system
   kubectl daemonplan pods --example kubernetes`, (*plan.Result).NotReadyPods)
 }

@@ -178,7 +178,7 @@ func TestCompletion(t *testing.T) {
 		{"nodes after a set", "no set", []string{"explain", "--example", "eds", "eds/foo", ""}, []string{"kind-control-plane", "kind-worker", "kind-worker2"}},
 		{"nothing more", "there is one set", []string{"get", "--example", "eds", "foo", ""}, nil},
 		{"fleets", "by name", []string{"plan", "--example", ""}, []string{"kubernetes", "kruise", "eds"}},
-		{"formats", "by name", []string{"plan", "-o", ""}, []string{"table", "wide", "json", "yaml"}},
+		{"formats", "by name", []string{"plan", "-o", ""}, []string{"table", "wide", "json", "yaml", "jsonpath="}},
 		{"commands", "with their help lines", []string{"canary", "f"}, []string{"fail\tGive the revision on trial up: all nodes go back to the stable one"}},
 	} {
 		_, stdout, _ := call("", append([]string{"__complete"}, c.args...)...)

@@ -21,7 +21,7 @@ func (p *program) canaryCommand() *cobra.Command {
 		Long: "Show the pods of a canary, or give it a command: promote the revision on trial, pause it, or give it up.",
 	}
 	c.AddCommand(
-		p.reading("pods", "Show the pods of the canary, with nodes, restarts and reasons", `
+		p.listing("pods", "Show the pods of the canary, with nodes, restarts and reasons", `
   kubectl daemonplan canary pods eds/foo -n default
   kubectl daemonplan canary pods --example eds`, (*plan.Result).CanaryPods),
 		p.giving(command.CanaryValidate, "validate", "Promote the revision on trial"),

@@ -103,7 +103,7 @@ func (s *source) changeFlags(f *pflag.FlagSet) {
 func (s *source) check(c *cobra.Command) error {
 	given := func(name string) bool { f := c.Flags().Lookup(name); return f != nil && f.Changed }
 	for _, name := range []string{
-		"filename", "example", "memory", "change", "case", "now", "output", "context", "kubeconfig", "namespace", "controller",
+		"filename", "example", "memory", "change", "case", "now", "context", "kubeconfig", "namespace", "controller",
 	} {
 		isEmpty := given(name) && c.Flags().Lookup(name).Value.String() == ""
 		if isEmpty || name == "filename" && slices.Contains(s.files, "") {

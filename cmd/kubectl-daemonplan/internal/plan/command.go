@@ -19,41 +19,37 @@ func (r *Result) view() command.View {
 	}
 }
 
-// Get prints one line about the set.
-func (r *Result) Get(out io.Writer) error {
-	fmt.Fprint(out, command.Table(command.Get(r.view())))
-	r.warn(out)
-	return nil
+// Get has one line about the set.
+func (r *Result) Get() (Sheet, error) {
+	return Sheet{Table: command.Table(command.Get(r.view())), After: r.warningLines()}, nil
 }
 
-// ListRevisions prints one line for each revision.
-func (r *Result) ListRevisions(out io.Writer) error {
-	fmt.Fprint(out, command.Table(command.Revisions(r.view())...))
-	r.warn(out)
-	return nil
+// ListRevisions has one line for each revision.
+func (r *Result) ListRevisions() (Sheet, error) {
+	return Sheet{Table: command.Table(command.Revisions(r.view())...), After: r.warningLines()}, nil
 }
 
-// NotReadyPods prints the pods that are not ready.
-func (r *Result) NotReadyPods(out io.Writer) error {
+// NotReadyPods has the pods that are not ready.
+func (r *Result) NotReadyPods() (Sheet, error) {
 	pods := command.NotReadyPods(r.view())
-	fmt.Fprintf(out, "%s not ready.\n", text.Agree(len(pods), "pod is", "pods are"))
-	fmt.Fprint(out, command.Table(pods...))
-	r.warn(out)
-	return nil
+	return Sheet{
+		Before: []string{text.Agree(len(pods), "pod is", "pods are") + " not ready."},
+		Table:  command.Table(pods...), After: r.warningLines(),
+	}, nil
 }
 
-// CanaryPods prints the canary, with its pods.
-func (r *Result) CanaryPods(out io.Writer) error {
+// NodeRows has one line for each node.
+func (r *Result) NodeRows() Sheet {
+	return Sheet{Before: r.whose(), Table: r.nodeTable(), After: r.warningLines()}
+}
+
+// CanaryPods has the canary, with its pods.
+func (r *Result) CanaryPods() (Sheet, error) {
 	pods := command.CanaryPods(r.view())
 	if pods == nil {
-		return errors.New("canary pods: no revision is on trial")
+		return Sheet{}, errors.New("canary pods: no revision is on trial")
 	}
-	for _, line := range r.canaryLines() {
-		fmt.Fprintln(out, text.Printable(line))
-	}
-	fmt.Fprint(out, command.Table(pods...))
-	r.warn(out)
-	return nil
+	return Sheet{Before: r.canaryLines(), Table: command.Table(pods...), After: r.warningLines()}, nil
 }
 
 // Give is the patch that gives a command to the set, and the next plan if the set is patched and nothing else happens.

@@ -2,15 +2,12 @@ package plan
 
 import (
 	"encoding/json"
-	"io"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -175,26 +172,6 @@ type decision struct {
 	Exemption string `json:"exemption,omitempty"`
 	// Failed reports whether the update revision has failed on the node.
 	Failed bool `json:"failed,omitempty"`
-}
-
-// Encode prints the plan as json or yaml.
-func (r *Result) Encode(out io.Writer, format string) error {
-	d, err := r.Document()
-	if err != nil {
-		return err
-	}
-	data, err := text.JSON(d)
-	if err == nil && format == "yaml" {
-		data, err = yaml.JSONToYAML(data)
-	}
-	if err != nil {
-		return err
-	}
-	if format == "json" {
-		data = append(data, '\n')
-	}
-	_, err = out.Write(data)
-	return err
 }
 
 // Document is the plan as a value.

@@ -123,9 +123,7 @@ func (r *Result) overview() Overview {
 		Waits:  r.waitLines(),
 		Wake:   r.wakeText(),
 	}
-	for _, line := range r.warnings() {
-		o.More = append(o.More, "Warning: "+line)
-	}
+	o.More = append(o.More, r.warningLines()...)
 	for i := range r.Plan.Decisions {
 		d := &r.Plan.Decisions[i]
 		held := d.Reason == rollout.ReasonHeld || d.Reason == rollout.ReasonPartitionedScaling

@@ -48,7 +48,7 @@ func (r *Result) Report(out io.Writer, wide bool) {
 	}
 	if wide {
 		fmt.Fprintln(out)
-		r.reportNodes(out)
+		fmt.Fprint(out, r.nodeTable())
 	}
 }
 
@@ -411,8 +411,9 @@ func (r *Result) claimLines() []string {
 	return lines
 }
 
-func (r *Result) reportNodes(out io.Writer) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func (r *Result) nodeTable() string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tSTATE\tTARGET\tVERB\tREASON\tLIMIT\tUNTIL\tPOD")
 	for i := range r.Plan.Decisions {
 		d := &r.Plan.Decisions[i]
@@ -420,6 +421,7 @@ func (r *Result) reportNodes(out io.Writer) {
 			d.Reason, dash(d.Limit.String()), dash(timestamp(d.Until)), cmp.Or(d.Pod, "-"))...)
 	}
 	_ = table.Flush() // it writes to memory
+	return out.String()
 }
 
 func timestamp(t time.Time) string {

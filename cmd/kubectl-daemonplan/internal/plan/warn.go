@@ -106,7 +106,14 @@ func (r *Result) foreign() (n int, first *corev1.Pod) {
 
 // warn prints the warnings.
 func (r *Result) warn(out io.Writer) {
+	tell(out, r.warningLines())
+}
+
+// warningLines are the warnings as the text output has them.
+func (r *Result) warningLines() []string {
+	var lines []string
 	for _, line := range r.warnings() {
-		fmt.Fprintf(out, "Warning: %s\n", text.Printable(line))
+		lines = append(lines, "Warning: "+line)
 	}
+	return lines
 }

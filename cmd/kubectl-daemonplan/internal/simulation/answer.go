@@ -1,14 +1,11 @@
 package simulation
 
 import (
-	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -176,16 +173,6 @@ func quantilesIn(values []float64) quantiles {
 		return &value
 	}
 	return quantiles{at(0.5), at(0.9), at(1)}
-}
-
-// printAnswer prints an answer as JSON.
-func printAnswer(out io.Writer, answer any) error {
-	data, err := text.JSON(answer)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", data)
-	return err
 }
 
 // answerOf is the answer of simulate or forecast.

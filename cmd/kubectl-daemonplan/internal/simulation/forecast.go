@@ -29,17 +29,17 @@ func (p *program) forecastCommand() *cobra.Command {
 	var form format
 	c := &cobra.Command{
 		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, form) },
+		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form) },
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
-	form.flags(c.Flags(), true)
+	form.flags(c, true)
 	return c
 }
 
-func (p *program) forecast(q *question, f *objects.Files, form format) error {
+func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 	gates, err := parseGates(form.FailIf)
-	if err := errors.Join(q.check(), form.check(), err); err != nil {
+	if err := errors.Join(q.check(), form.Output.Check(), err); err != nil {
 		return err
 	}
 	e, err := q.load(f)
@@ -56,8 +56,8 @@ func (p *program) forecast(q *question, f *objects.Files, form format) error {
 	}
 	p.warnUnused(e, outcomes)
 	failures := refusals(outcomes, gates)
-	if form.Output == "json" {
-		if err := printAnswer(p.Stdout, answerOf("forecast", e, outcomes, failures)); err != nil {
+	if form.Output.IsData() {
+		if err := form.Output.Print(p.Stdout, answerOf("forecast", e, outcomes, failures)); err != nil {
 			return err
 		}
 		return asError(failures)
@@ -136,7 +136,7 @@ func (p *program) suggestCommand() *cobra.Command {
 		Use: "suggest", Short: "Suggest the smallest budget that meets a deadline", Long: suggestLong, Example: suggestExample,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.suggest(&q, &objects.Files{Stdin: p.Stdin}, form, knob, deadline)
+			return p.suggest(&q, &objects.Files{Stdin: p.Stdin}, &form, knob, deadline)
 		},
 	}
 	c.Flags().SortFlags = false
@@ -144,13 +144,13 @@ func (p *program) suggestCommand() *cobra.Command {
 	c.Flags().StringVar(&knob, "knob", "", "turn this `KNOB`: maxUnavailable, maxSurge or slowStart "+
 		"(default: the one that sets the pace of the spec)")
 	q.flags(c.Flags())
-	form.flags(c.Flags(), false)
+	form.flags(c, false)
 	return c
 }
 
-func (p *program) suggest(q *question, f *objects.Files, form format, knobName string, deadline time.Duration) error {
+func (p *program) suggest(q *question, f *objects.Files, form *format, knobName string, deadline time.Duration) error {
 	var knob simulate.Knob
-	wrong := []error{form.check()}
+	wrong := []error{form.Output.Check()}
 	if err := knob.UnmarshalText([]byte(knobName)); knobName != "" && (err != nil || knob == 0) {
 		wrong = append(wrong, fmt.Errorf("--knob %s: there is no such knob; there are: maxUnavailable, maxSurge, slowStart",
 			text.Printable(knobName)))
@@ -198,7 +198,7 @@ func (p *program) suggest(q *question, f *objects.Files, form format, knobName s
 	for _, path := range s.unused.paths {
 		p.warnPath(e, path, "")
 	}
-	if form.Output == "json" {
+	if form.Output.IsData() {
 		a := suggestAnswer{
 			Command: "suggest", Seed: e.Seed, Runs: e.Seeds, Knob: knob.String(), DeadlineSeconds: deadline.Seconds(),
 			Notes: orEmpty(e.Notes), Result: specAnswerOf(s.answer), Failures: orEmpty(failures),
@@ -206,7 +206,7 @@ func (p *program) suggest(q *question, f *objects.Files, form format, knobName s
 		if suggestion.Value != 0 {
 			a.ValueNodes = &suggestion.Value
 		}
-		if err := printAnswer(p.Stdout, a); err != nil {
+		if err := form.Output.Print(p.Stdout, a); err != nil {
 			return err
 		}
 		return asError(failures)

@@ -192,3 +192,16 @@ func TestJSONValues(t *testing.T) {
 		t.Errorf("%v: got %s", err, text)
 	}
 }
+
+// A pipeline takes a single figure out of each answer.
+func TestJSONPathOfAnswers(t *testing.T) {
+	args := []string{"--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest}
+	for command, want := range map[string]string{
+		"simulate": "simulate 3", "forecast": "forecast 3", "suggest --deadline 2m": "suggest 3",
+	} {
+		template := "{.command} {..peakUnavailableNodes.max}"
+		if got := answer(t, append(append(strings.Fields(command), args...), "-o", "jsonpath="+template)...); got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+}

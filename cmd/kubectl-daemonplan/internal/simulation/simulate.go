@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -39,13 +38,13 @@ func (p *program) simulateCommand() *cobra.Command {
 		Use: "simulate", Short: "Compare specs on one fleet", Long: runLong,
 		Example: strings.TrimPrefix(runExample, "\n"), Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.simulate(&q, &objects.Files{Stdin: p.Stdin}, out, form, q.command("simulate"))
+			return p.simulate(&q, &objects.Files{Stdin: p.Stdin}, out, &form, q.command("simulate"))
 		},
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
 	out.flags(c)
-	form.flags(c.Flags(), true)
+	form.flags(c, true)
 	return c
 }
 
@@ -69,29 +68,22 @@ func (o *output) check() error {
 
 // format says how an answer is printed, and when it is negative.
 type format struct {
-	Output string
+	Output text.Output
 	FailIf []string
 }
 
-func (f *format) flags(flags *pflag.FlagSet, gates bool) {
-	flags.StringVarP(&f.Output, "output", "o", "", "`FORMAT` of the answer: json; without it, a table")
+func (f *format) flags(c *cobra.Command, gates bool) {
+	f.Output.Flag(c, "`FORMAT` of the answer: json or jsonpath=TEMPLATE; without it, a table", "", "json")
 	if gates {
-		flags.StringArrayVar(&f.FailIf, "fail-if", nil, "end with exit code 1 if this `CONDITION` holds, "+
+		c.Flags().StringArrayVar(&f.FailIf, "fail-if", nil, "end with exit code 1 if this `CONDITION` holds, "+
 			"such as 'peak>5%' or 'p90>30m'; repeat it for several")
 	}
 }
 
-func (f *format) check() error {
-	if f.Output != "" && f.Output != "json" {
-		return fmt.Errorf("--output %s: there is no such format; there is: json", text.Printable(f.Output))
-	}
-	return nil
-}
-
 // simulate compares the specs, and judges the result.
-func (p *program) simulate(q *question, f *objects.Files, out output, form format, line string) error {
+func (p *program) simulate(q *question, f *objects.Files, out output, form *format, line string) error {
 	gates, err := parseGates(form.FailIf)
-	if err := errors.Join(q.check(), out.check(), form.check(), err); err != nil {
+	if err := errors.Join(q.check(), out.check(), form.Output.Check(), err); err != nil {
 		return err
 	}
 	e, outcomes, err := p.run(q, f, out, line)
@@ -99,8 +91,8 @@ func (p *program) simulate(q *question, f *objects.Files, out output, form forma
 		return err
 	}
 	failures := refusals(outcomes, gates)
-	if form.Output == "json" {
-		if err := printAnswer(p.Stdout, answerOf("simulate", e, outcomes, failures)); err != nil {
+	if form.Output.IsData() {
+		if err := form.Output.Print(p.Stdout, answerOf("simulate", e, outcomes, failures)); err != nil {
 			return err
 		}
 	} else {
