@@ -22,7 +22,9 @@ import (
 // Main runs the command with these arguments, without the name of the program, and returns the exit code: see [exit.Table]. For
 // bad usage or input standard error has one mistake to a line, while nothing is printed on standard output.
 func Main(args []string, streams genericiooptions.IOStreams) int {
-	return run(args, streams, time.Now)
+	p := newProgram(streams, time.Now)
+	p.getenv = os.Getenv
+	return p.run(args)
 }
 
 // program is the command with its connections to the outside. Commands write to memory first, so that bad input does not leave a
@@ -32,13 +34,19 @@ type program struct {
 	clock   func() time.Time
 	// terminal reports whether somebody can be asked.
 	terminal func() bool
-	out      bytes.Buffer
-	notes    bytes.Buffer // for standard error
+	// getenv is the environment. Nothing else looks at it but the libraries, which read what says where the kubeconfig is.
+	getenv func(string) string
+	out    bytes.Buffer
+	notes  bytes.Buffer // for standard error
 }
 
-func run(args []string, streams genericiooptions.IOStreams, clock func() time.Time) int {
-	p := &program{streams: streams, clock: clock, terminal: func() bool { return isTerminal(streams.In) }}
-	return p.run(args)
+// newProgram is the command in an environment without variables.
+func newProgram(streams genericiooptions.IOStreams, clock func() time.Time) *program {
+	return &program{
+		streams: streams, clock: clock,
+		terminal: func() bool { return isTerminal(streams.In) },
+		getenv:   func(string) string { return "" },
+	}
 }
 
 // isTerminal reports whether the stream is a terminal.

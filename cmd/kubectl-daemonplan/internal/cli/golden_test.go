@@ -49,6 +49,11 @@ func planned(args []string) []string {
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// run runs the program in an environment without variables.
+func run(args []string, streams genericiooptions.IOStreams, clock func() time.Time) int {
+	return newProgram(streams, clock).run(args)
+}
+
 // call runs the program.
 func call(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer

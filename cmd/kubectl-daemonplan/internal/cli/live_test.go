@@ -16,11 +16,8 @@ import (
 // live runs the program on a cluster with that kubeconfig. Answer is what is typed at a terminal; without a terminal it is "-".
 func live(kubeconfig, answer string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	p := &program{
-		streams:  genericiooptions.IOStreams{In: strings.NewReader(answer), Out: &out, ErrOut: &errs},
-		clock:    fleetTime,
-		terminal: func() bool { return answer != "-" },
-	}
+	p := newProgram(genericiooptions.IOStreams{In: strings.NewReader(answer), Out: &out, ErrOut: &errs}, fleetTime)
+	p.terminal = func() bool { return answer != "-" }
 	code = p.run(append(args, "--kubeconfig", kubeconfig))
 	return code, out.String(), errs.String()
 }

@@ -84,7 +84,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
 		p.watchCommand(), p.canaryCommand(), p.rolloutCommand())
 	in, out, notes := p.streams.In, p.streams.Out, p.streams.ErrOut
-	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0))...)
+	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0), p.getenv)...)
 	forGroups(root)
 	tellExitCodes(root)
 	return root

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +73,7 @@ func (s *source) watch(ctx context.Context, set string) error {
 	if err != nil {
 		return err
 	}
-	if isTerminal(s.streams.In) && isTerminal(s.streams.Out) && os.Getenv("TERM") != "dumb" {
+	if isTerminal(s.streams.In) && isTerminal(s.streams.Out) && s.getenv("TERM") != "dumb" {
 		return watch.Screen(ctx, watched, s.settings, s.streams.In, s.streams.Out)
 	}
 	return watch.Lines(ctx, watched, s.settings, answer{s.streams.Out})

@@ -52,15 +52,23 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 	p.warn(e)
 	outcomes, err := p.compare(e, nil)
 	if err != nil {
-		return err
+		return p.failed(form, "forecast", err)
 	}
 	p.warnUnused(e, outcomes)
-	failures := refusals(outcomes, gates)
+	checks := checksOf(outcomes, gates)
+	if err := p.printForecasts(form, e, outcomes, refusals(checks)); err != nil {
+		return err
+	}
+	if err := p.tellCI(form, "forecast", checks); err != nil {
+		return err
+	}
+	return asError(refusals(checks))
+}
+
+// printForecasts prints the answer in the format that is asked for.
+func (p *program) printForecasts(form *format, e *experiment, outcomes []*outcome, failures []string) error {
 	if form.Output.IsData() {
-		if err := form.Output.Print(p.Stdout, answerOf("forecast", e, outcomes, failures)); err != nil {
-			return err
-		}
-		return asError(failures)
+		return form.Output.Print(p.Stdout, answerOf("forecast", e, outcomes, failures))
 	}
 	p.tellWhose(e)
 	for i, o := range outcomes {
@@ -69,7 +77,7 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 		}
 		printForecast(p.Stdout, o)
 	}
-	return asError(failures)
+	return nil
 }
 
 // printForecast prints the distribution over the runs as a table, and what became of the runs in which the new version did

@@ -209,41 +209,82 @@ func parseGate(text string) (gate, error) {
 	return g, nil
 }
 
-// closed says why the candidate does not pass; empty: it passes.
-func (g *gate) closed(o *outcome) string {
+// closed reports whether the condition holds for the candidate, so that it does not pass.
+func (g *gate) closed(o *outcome) bool {
 	value := g.metric.of(o, g.share)
-	holds := false
 	switch g.op {
 	case ">":
-		holds = value > g.limit
+		return value > g.limit
 	case ">=":
-		holds = value >= g.limit
+		return value >= g.limit
 	case "<":
-		holds = value < g.limit
-	case "<=":
-		holds = value <= g.limit
+		return value < g.limit
+	default:
+		return value <= g.limit
 	}
-	if !holds {
-		return ""
-	}
-	return fmt.Sprintf("--fail-if %s: %s: %s", quoted(g.text), o.Label, g.metric.words(o))
 }
 
-// refusals are the reasons for which the answer about these candidates is negative: runs that got stuck or did not end in time,
-// and gates that are closed.
-func refusals(outcomes []*outcome, gates []gate) []string {
-	var reasons []string
+// limitWords is the limit with its unit.
+func (g *gate) limitWords() string {
+	switch {
+	case g.share:
+		return strconv.FormatFloat(g.limit, 'f', -1, 64) + " % of the nodes"
+	case g.metric.unit == unitTime:
+		return asDuration(g.limit)
+	case g.metric.unit == unitRuns:
+		return text.Counted(int(g.limit), "run")
+	default:
+		return text.Counted(int(g.limit), "node")
+	}
+}
+
+// check is what a pipeline is told about the gate.
+func (g *gate) check(o *outcome) check {
+	c := check{Policy: o.Label, Name: g.text}
+	if g.closed(o) {
+		figure := g.metric.words(o)
+		c.Message = fmt.Sprintf("%s; it fails if %s %s %s", figure, g.metric.name, g.op, g.limitWords())
+		c.Reasons = []string{fmt.Sprintf("--fail-if %s: %s: %s", quoted(g.text), o.Label, figure)}
+	}
+	return c
+}
+
+// checksOf are all checks of the candidates, in their order: that no run got stuck or was not done in time, and the gates.
+func checksOf(outcomes []*outcome, gates []gate) []check {
+	var list []check
 	for _, o := range outcomes {
+		end := check{Policy: o.Label, Name: comesToItsEnd}
 		if o.count(endStuck, endLimit) > 0 {
-			for _, line := range append([]string{strings.TrimSuffix(o.story(), ".")}, o.whyLeft()...) {
-				reasons = append(reasons, o.Label+": "+line)
+			end.Message = strings.TrimSuffix(o.story(), ".")
+			for _, line := range append([]string{end.Message}, o.whyLeft()...) {
+				end.Reasons = append(end.Reasons, o.Label+": "+line)
 			}
 		}
+		list = append(list, end)
 		for i := range gates {
-			if reason := gates[i].closed(o); reason != "" {
-				reasons = append(reasons, reason)
-			}
+			list = append(list, gates[i].check(o))
 		}
+	}
+	return list
+}
+
+// brokenChecks is the check of the policy that broke an invariant; none if the error is another one.
+func brokenChecks(err error) []check {
+	failed, ok := errors.AsType[*runError](err)
+	if !ok {
+		return nil
+	}
+	message, _, _ := strings.Cut(trimmed(failed.Step), "\n")
+	return []check{{
+		Policy: failed.Label, Name: comesToItsEnd, Message: message, Reasons: strings.Split(failed.Error(), "\n"), Broken: true,
+	}}
+}
+
+// refusals are the reasons for which the answer is negative.
+func refusals(checks []check) []string {
+	var reasons []string
+	for i := range checks {
+		reasons = append(reasons, checks[i].Reasons...)
 	}
 	return reasons
 }

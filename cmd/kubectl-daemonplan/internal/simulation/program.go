@@ -22,6 +22,8 @@ type program struct {
 	Workers int
 	// Engine makes one run; nil: package simulate makes it.
 	Engine engine
+	// Getenv is the environment; nil: one without variables.
+	Getenv func(string) string
 }
 
 // command is what all these commands are under: it is part of the command lines that reports and errors show.
@@ -29,9 +31,13 @@ const command = "kubectl daemonplan"
 
 // Commands returns the commands simulate, forecast, suggest and study, to be added to a root command. They read files that
 // arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are
-// made at a time. [exit.Code] turns their errors into exit codes.
-func Commands(stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int) []*cobra.Command {
-	p := &program{Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: terminal, Workers: workers, Engine: simulation}
+// made at a time. Getenv is the environment; nil: one without variables. [exit.Code] turns their errors into exit codes.
+func Commands(
+	stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int, getenv func(string) string,
+) []*cobra.Command {
+	p := &program{
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: terminal, Workers: workers, Engine: simulation, Getenv: getenv,
+	}
 	return p.commands()
 }
 

@@ -70,6 +70,8 @@ func (o *output) check() error {
 type format struct {
 	Output text.Output
 	FailIf []string
+	// JUnit is the file to write what passed and what failed into; empty: none.
+	JUnit string
 }
 
 func (f *format) flags(c *cobra.Command, gates bool) {
@@ -77,6 +79,13 @@ func (f *format) flags(c *cobra.Command, gates bool) {
 	if gates {
 		c.Flags().StringArrayVar(&f.FailIf, "fail-if", nil, "end with exit code 1 if this `CONDITION` holds, "+
 			"such as 'peak>5%' or 'p90>30m'; repeat it for several")
+		const usage = "write a JUnit `FILE` with a test case for each spec, and for each condition of it"
+		c.Flags().Func("junit", usage, func(name string) error {
+			if f.JUnit = name; name == "" {
+				return errors.New("must be the name of a file")
+			}
+			return nil
+		})
 	}
 }
 
@@ -88,9 +97,10 @@ func (p *program) simulate(q *question, f *objects.Files, out output, form *form
 	}
 	e, outcomes, err := p.run(q, f, out, line)
 	if err != nil {
-		return err
+		return p.failed(form, "simulate", err)
 	}
-	failures := refusals(outcomes, gates)
+	checks := checksOf(outcomes, gates)
+	failures := refusals(checks)
 	if form.Output.IsData() {
 		if err := form.Output.Print(p.Stdout, answerOf("simulate", e, outcomes, failures)); err != nil {
 			return err
@@ -99,7 +109,18 @@ func (p *program) simulate(q *question, f *objects.Files, out output, form *form
 		p.tellWhose(e)
 		printTable(p.Stdout, outcomes)
 	}
+	if err := p.tellCI(form, "simulate", checks); err != nil {
+		return err
+	}
 	return asError(failures)
+}
+
+// failed is the error of a simulation, of which a pipeline is told, too, if a run broke an invariant.
+func (p *program) failed(form *format, command string, err error) error {
+	if checks := brokenChecks(err); checks != nil {
+		return errors.Join(err, p.tellCI(form, command, checks))
+	}
+	return err
 }
 
 // run makes the runs that the question asks for, and writes what out names.
