@@ -120,13 +120,8 @@ func specAnswerOf(o *outcome) specAnswer {
 			Stuck: o.count(endStuck), Limit: o.count(endLimit), Late: o.count(endStopped),
 		},
 		DesiredNodes: o.Reports[worst].Desired, NewVersionNodes: o.Traces[worst].Version.Now,
-		EverGivenNodes: o.Traces[worst].Version.Given,
-		DurationSeconds: quantilesOf(o, func(seed int) float64 {
-			if o.ending(seed) != endDone {
-				return math.Inf(1)
-			}
-			return seconds(o.Reports[seed].Finished)
-		}),
+		EverGivenNodes:           o.Traces[worst].Version.Given,
+		DurationSeconds:          quantilesOf(o, func(seed int) float64 { return o.finished(seed) / float64(time.Second) }),
 		ReachableDurationSeconds: quantilesOf(o, func(seed int) float64 { return o.reachable(seed) / float64(time.Second) }),
 		PeakUnavailableNodes:     over(func(r *simulate.Report) float64 { return float64(r.Unavailable.Peak) }),
 		PeakUnavailablePercent: over(func(r *simulate.Report) float64 {

@@ -59,7 +59,7 @@ func TestArguments(t *testing.T) {
 		{"duration", "it has a unit", "simulate --nodes 3 --until 5 --spec testdata/v2.yaml", []string{"error: --until 5: must be a duration such as 90s, 30m or 2h\n"}},
 		{"flag without a value", "with what belongs there", "forecast --dump", []string{"error: --dump needs a value: --dump FILE\n"}},
 		{"label without a file", "the file is missing", "simulate --nodes 3 --spec new=", []string{"error: --spec new=: there is no file; it is FILE or LABEL=FILE\n"}},
-		{"format", "there is one", "forecast --nodes 3 --spec testdata/v2.yaml -o yaml", []string{"error: --output yaml: must be json or jsonpath=TEMPLATE\n"}},
+		{"format", "there is one", "forecast --nodes 3 --spec testdata/v2.yaml -o yaml", []string{"error: --output yaml: must be json, prometheus or jsonpath=TEMPLATE\n"}},
 		{"gate of no such name", "all names are told", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if speed>1", []string{"there is no speed", "peak, down, duration, p50, p90, stuck, left, violations"}},
 		{"gate without a value", "with what it is compared with", "simulate --nodes 3 --spec testdata/v2.yaml --fail-if peak", []string{`--fail-if "peak"`, "such as 5 or 5%", "peak>VALUE"}},
 		{"gates that are malformed", "all are told, and what is right", "forecast --nodes 3 --spec testdata/v2.yaml --fail-if = --fail-if peak>NaN% --fail-if p90>5 --fail-if stuck>5% --fail-if peak>101% --fail-if peak>-1",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ func (p *program) forecastCommand() *cobra.Command {
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
-	form.flags(c, true)
+	form.flags(c, true, formatPrometheus)
 	return c
 }
 
@@ -70,6 +69,9 @@ func (p *program) printForecasts(form *format, e *experiment, outcomes []*outcom
 	if form.Output.IsData() {
 		return form.Output.Print(p.Stdout, answerOf("forecast", e, outcomes, failures))
 	}
+	if form.Output.Is(formatPrometheus) {
+		return printPrometheus(p.Stdout, outcomes)
+	}
 	p.tellWhose(e)
 	for i, o := range outcomes {
 		if i > 0 {
@@ -97,12 +99,7 @@ func printForecast(out io.Writer, o *outcome) {
 	}
 	rows := [][]string{
 		{fmt.Sprintf("%s, %s", o.Label, text.Counted(len(o.Reports), "run")), "p50", "p90", "max"},
-		row("time until every node is updated", asDuration, func(seed int) float64 {
-			if o.ending(seed) != endDone {
-				return math.Inf(1)
-			}
-			return float64(o.Reports[seed].Finished)
-		}),
+		row("time until every node is updated", asDuration, o.finished),
 	}
 	if o.count(endBut, endStuck, endLimit) > 0 {
 		rows = append(rows, row("  every node that can be reached", asDuration, o.reachable))

@@ -74,8 +74,11 @@ type format struct {
 	JUnit string
 }
 
-func (f *format) flags(c *cobra.Command, gates bool) {
-	f.Output.Flag(c, "`FORMAT` of the answer: json or jsonpath=TEMPLATE; without it, a table", "", "json")
+// flags adds the flags to a command, with or without those about gates, and with more formats than all have.
+func (f *format) flags(c *cobra.Command, gates bool, more ...string) {
+	formats := append([]string{"json"}, more...)
+	usage := "`FORMAT` of the answer: " + strings.Join(formats, ", ") + " or jsonpath=TEMPLATE; without it, a table"
+	f.Output.Flag(c, usage, "", formats...)
 	if gates {
 		c.Flags().StringArrayVar(&f.FailIf, "fail-if", nil, "end with exit code 1 if this `CONDITION` holds, "+
 			"such as 'peak>5%' or 'p90>30m'; repeat it for several")

@@ -207,6 +207,14 @@ func (o *outcome) worst() int {
 	return worst
 }
 
+// finished is the time until every node of a run is updated, in nanoseconds; infinite if that does not happen.
+func (o *outcome) finished(seed int) float64 {
+	if o.ending(seed) != endDone {
+		return math.Inf(1)
+	}
+	return float64(o.Reports[seed].Finished)
+}
+
 // reachable is the time until every node was updated that could be in the run: until the last node came to the new version. It is
 // infinite in a run whose canary gave that version up, or that replaced it, and in one that left nodes waiting for others.
 func (o *outcome) reachable(seed int) float64 {
