@@ -225,10 +225,11 @@ func (w *world) daemonplan(args string) answer {
 	return w.as(cluster.Kubeconfig, append(strings.Fields(args), "-n", w.namespace)...)
 }
 
-// says checks the exit code, and that texts are in what was printed.
+// says checks the exit code, and that texts are in what was printed. With code 2 that is an error, else an answer, which needs no
+// further words.
 func (w *world) says(a answer, code int, texts ...string) {
 	w.Helper()
-	if a.code != code || code == 0 && a.stderr != "" || code != 0 && a.stdout != "" {
+	if a.code != code || code != 2 && a.stderr != "" || code == 2 && a.stdout != "" {
 		w.Errorf("%s: exit code %d, want %d\n%s%s", a.line, a.code, code, a.stdout, a.stderr)
 		return
 	}
