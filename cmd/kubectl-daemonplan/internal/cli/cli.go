@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -38,6 +39,7 @@ type program struct {
 	getenv func(string) string
 	out    bytes.Buffer
 	notes  bytes.Buffer // for standard error
+	direct direct
 }
 
 // newProgram is the command in an environment without variables.
@@ -56,6 +58,7 @@ func isTerminal(stream any) bool {
 }
 
 func (p *program) run(args []string) int {
+	p.direct.Writer = p.streams.Out
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(p.streams.In)
@@ -64,12 +67,13 @@ func (p *program) run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := root.ExecuteContext(ctx)
-	if failed, ok := errors.AsType[*writeError](err); ok {
-		err = failed
-	} else if exit.Code(err) != exit.Failed {
+	if exit.Code(err) != exit.Failed {
 		if failed := p.flush(); failed != nil {
 			err = failed
 		}
+	}
+	if p.direct.failed != nil {
+		err = p.direct.failed
 	}
 	if err == nil {
 		return exit.OK
@@ -80,8 +84,19 @@ func (p *program) run(args []string) int {
 	return exit.Code(err)
 }
 
-// writeError is the error that the answer could not be written.
-type writeError struct{ error }
+// direct is standard output for commands that print as they go. It keeps the first error, because many do not look at it.
+type direct struct {
+	io.Writer
+	failed error
+}
+
+func (d *direct) Write(data []byte) (int, error) {
+	n, err := d.Writer.Write(data)
+	if d.failed == nil {
+		d.failed = err
+	}
+	return n, err
+}
 
 // flush writes what was collected.
 func (p *program) flush() error {
@@ -89,10 +104,7 @@ func (p *program) flush() error {
 	_, errOut := p.streams.Out.Write(p.out.Bytes())
 	p.notes.Reset()
 	p.out.Reset()
-	if err := errors.Join(errNotes, errOut); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	return errors.Join(errNotes, errOut)
 }
 
 // newCommand makes a command with its usage, and what it does.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,12 +54,16 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A difference that nobody could read is no answer.
-func TestDiffThatCannotBeWritten(t *testing.T) {
-	var stderr strings.Builder
-	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: broken{}, ErrOut: &stderr}
-	if code := run([]string{"diff", "--example", "kruise"}, streams, present); code != exit.Failed || stderr.String() != "error: broken pipe\n" {
-		t.Errorf("exit code %d, %q", code, stderr.String())
+// An answer that nobody could read is none: neither a difference, nor a simulation.
+func TestAnswersThatCannotBeWritten(t *testing.T) {
+	fleet := files(t, map[string]string{"set.yaml": smallSet, "world.yaml": "controller: {}\n"})
+	simulate := "simulate --nodes 2 --spec " + filepath.Join(fleet, "set.yaml") + " --world " + filepath.Join(fleet, "world.yaml")
+	for _, words := range []string{"diff --example kruise", simulate, simulate + " -o json", "study"} {
+		var stderr strings.Builder
+		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: broken{}, ErrOut: &stderr}
+		if code := run(strings.Fields(words), streams, present); code != exit.Failed || !strings.HasSuffix(stderr.String(), "error: broken pipe\n") {
+			t.Errorf("%s: exit code %d, %q", words, code, stderr.String())
+		}
 	}
 }
 

@@ -83,8 +83,8 @@ func (p *program) root() *cobra.Command {
 	root.SetVersionTemplate("kubectl-daemonplan {{.Version}}\n")
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
 		p.watchCommand(), p.canaryCommand(), p.rolloutCommand())
-	in, out, notes := p.streams.In, p.streams.Out, p.streams.ErrOut
-	root.AddCommand(simulation.Commands(in, out, notes, isTerminal(notes), runtime.GOMAXPROCS(0), p.getenv)...)
+	in, notes := p.streams.In, p.streams.ErrOut
+	root.AddCommand(simulation.Commands(in, &p.direct, notes, isTerminal(notes), runtime.GOMAXPROCS(0), p.getenv)...)
 	forGroups(root)
 	tellExitCodes(root)
 	return root

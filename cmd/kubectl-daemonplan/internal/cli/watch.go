@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -76,16 +75,5 @@ func (s *source) watch(ctx context.Context, set string) error {
 	if isTerminal(s.streams.In) && isTerminal(s.streams.Out) && s.getenv("TERM") != "dumb" {
 		return watch.Screen(ctx, watched, s.settings, s.streams.In, s.streams.Out)
 	}
-	return watch.Lines(ctx, watched, s.settings, answer{s.streams.Out})
-}
-
-// answer is standard output. An error to write to it is a *writeError.
-type answer struct{ io.Writer }
-
-func (a answer) Write(data []byte) (int, error) {
-	n, err := a.Writer.Write(data)
-	if err != nil {
-		err = &writeError{err}
-	}
-	return n, err
+	return watch.Lines(ctx, watched, s.settings, &s.direct)
 }

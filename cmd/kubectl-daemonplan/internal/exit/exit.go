@@ -59,7 +59,7 @@ var Table = []Row{
 	},
 	{
 		[]string{"watch"}, "the rollout is complete; on a terminal: a key ended the watch",
-		"it goes on only when somebody acts, does not get on, was interrupted or lost, or the set was deleted",
+		"somebody has to act, no node gets ready for too long, the cluster is lost, the set is deleted, or it is interrupted",
 	},
 	{
 		[]string{"simulate", "forecast"}, "every run came to its end, and no condition of --fail-if holds",
