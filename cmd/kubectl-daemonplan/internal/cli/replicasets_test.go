@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
@@ -102,6 +103,19 @@ func TestDatadogRuns(t *testing.T) {
 	text := plans(t, datadog(), "plan", "-f", "-", "--now", "2026-01-15T12:00:00Z")
 	if !strings.HasPrefix(text, "As the ExtendedDaemonSet controller does it.") {
 		t.Errorf("it does not say first whose plan it is:\n%s", text)
+	}
+	server := fakeapi.New(t, []byte(datadog()))
+	ofCluster := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := live(server.Kubeconfig(t, "default"), "-", args...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("%q: exit code %d, %s", args, code, stderr)
+		}
+		return stdout
+	}
+	dumped := plans(t, datadog(), "plan", "-f", "-", "-o", "json", "--now", timestamp(fleetTime()))
+	if got := ofCluster("plan", "eds/agent", "-o", "json"); got != dumped {
+		t.Errorf("of a cluster:\n%s\nof a dump:\n%s", got, dumped)
 	}
 	code, _, stderr := call(datadog("templateGeneration: hash-a", "templateGeneration: [1]"), "plan", "-f", "-")
 	if code != 2 || !strings.Contains(stderr, "ExtendedDaemonSetReplicaSet") || !strings.Contains(stderr, "templateGeneration") {

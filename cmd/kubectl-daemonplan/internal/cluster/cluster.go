@@ -111,13 +111,15 @@ func ForConfig(config *rest.Config) (*Cluster, error) {
 	return c, nil
 }
 
-// kinds are the sets and settings that are read, where the API has their group. The first version of a group that is served
-// counts.
+const extendedDaemonSets = "extendeddaemonsets"
+
+// kinds are the sets that are read, with the replica sets and settings of ExtendedDaemonSets, where the API has their group. The
+// first version of a group that is served counts.
 var kinds = []schema.GroupVersionResource{
 	{Group: objects.GroupApps, Version: "v1", Resource: "daemonsets"},
 	{Group: objects.GroupKruise, Version: "v1beta1", Resource: "daemonsets"},
 	{Group: objects.GroupKruise, Version: "v1alpha1", Resource: "daemonsets"},
-	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsets"},
+	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: extendedDaemonSets},
 	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsetreplicasets"},
 	{Group: objects.GroupEDS, Version: "v1alpha1", Resource: "extendeddaemonsetsettings"},
 }
@@ -372,7 +374,7 @@ func (c *Cluster) of(set *objects.Set, apiVersion string) (dynamic.ResourceInter
 	}
 	resource := "daemonsets"
 	if set.Group == objects.GroupEDS {
-		resource = "extendeddaemonsets"
+		resource = extendedDaemonSets
 	}
 	return c.dynamic.Resource(version.WithResource(resource)).Namespace(set.Spec.Namespace), nil
 }

@@ -27,7 +27,7 @@ import (
 
 // Watch keeps up to date what a plan of one set is made of: the set, the nodes, and of the set's namespace the revisions and the
 // pods that the selector matches. For an ExtendedDaemonSet it is all pods of the namespace, because it takes over pods that its
-// selector does not match, and the settings.
+// selector does not match, the replica sets and the settings.
 type Watch struct {
 	cluster *Cluster
 	ref     objects.Ref
@@ -35,8 +35,9 @@ type Watch struct {
 	ctx     context.Context
 	changed chan struct{}
 
-	set, nodes, pods, revisions, settings *source // settings: nil unless the API has them
-	selector                              string  // of pods
+	set, nodes, pods, revisions *source
+	selector                    string    // of pods
+	extended                    []*source // what belongs to an ExtendedDaemonSet: its replica sets and settings
 
 	mu      sync.Mutex
 	failed  error
@@ -108,26 +109,26 @@ func (c *Cluster) Watch(ctx context.Context, ref objects.Ref) (*Watch, error) {
 	})
 	w.followPods(set)
 	if set.Group == objects.GroupEDS {
-		l := w.dynamic(settingsKind, "")
-		l.optional = true
-		w.settings = w.follow(resourceName(settingsKind), namespace, &unstructured.Unstructured{}, l)
+		for _, kind := range kinds {
+			if kind.Group == objects.GroupEDS && kind.Resource != extendedDaemonSets {
+				l := w.dynamic(kind, "")
+				l.optional = true
+				w.extended = append(w.extended, w.follow(resourceName(kind), namespace, &unstructured.Unstructured{}, l))
+			}
+		}
 	}
 	return w, nil
 }
 
-var settingsKind = kinds[slices.IndexFunc(kinds, func(kind schema.GroupVersionResource) bool {
-	return kind.Resource == "extendeddaemonsetsettings"
-})]
-
 func (w *Watch) followSet(version schema.GroupVersion) *source {
 	kind := version.WithResource("daemonsets")
 	if version.Group == objects.GroupEDS {
-		kind.Resource = "extendeddaemonsets"
+		kind.Resource = extendedDaemonSets
 	}
 	return w.follow(resourceName(kind), w.ref.Namespace, &unstructured.Unstructured{}, w.dynamic(kind, w.ref.Name))
 }
 
-// dynamic lists and watches sets or settings: the one of that name, or all.
+// dynamic lists and watches sets, or what belongs to them: the one of that name, or all.
 func (w *Watch) dynamic(kind schema.GroupVersionResource, name string) lister {
 	client := w.cluster.dynamic.Resource(kind).Namespace(w.ref.Namespace)
 	l := lister{
@@ -320,11 +321,7 @@ func (w *Watch) Expired() Expired {
 }
 
 func (w *Watch) sources() []*source {
-	list := []*source{w.set, w.nodes, w.pods, w.revisions}
-	if w.settings != nil {
-		list = append(list, w.settings)
-	}
-	return list
+	return slices.Concat([]*source{w.set, w.nodes, w.pods, w.revisions}, w.extended)
 }
 
 // Broken lists the connections that are broken now, the one that broke first at the front.
@@ -367,10 +364,7 @@ func (w *Watch) Ref() objects.Ref { return w.ref }
 // results are nil.
 func (w *Watch) Input() (*objects.Input, *objects.Set, error) {
 	input := objects.New()
-	for _, s := range []*source{w.set, w.settings} {
-		if s == nil {
-			continue
-		}
+	for _, s := range slices.Concat([]*source{w.set}, w.extended) {
 		if s.left != nil {
 			input.Warnings = append(input.Warnings, fmt.Sprintf("%s cannot be read, and are left out: %v", s.what, s.left))
 			continue

@@ -139,6 +139,7 @@ var kinds = map[string]string{
 	"pods": "Pod", "nodes": "Node", "controllerrevisions": "ControllerRevision", "daemonsets": "DaemonSet",
 	"persistentvolumeclaims": "PersistentVolumeClaim",
 	"extendeddaemonsets":     "ExtendedDaemonSet", "extendeddaemonsetsettings": "ExtendedDaemonsetSetting",
+	"extendeddaemonsetreplicasets": "ExtendedDaemonSetReplicaSet",
 }
 
 func (s *Server) groups(w http.ResponseWriter) {
