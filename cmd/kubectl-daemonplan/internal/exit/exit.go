@@ -65,6 +65,7 @@ var Table = []Row{
 		[]string{"simulate", "forecast"}, "every run came to its end, and no condition of --fail-if holds",
 		"a run got stuck, was not done by --until or broke an invariant, or a condition holds",
 	},
+	{[]string{"policy lint"}, "all manifests are valid", "one has a mistake"},
 	{[]string{"suggest"}, "a value meets the deadline", "none does"},
 	{[]string{"study"}, "the study was made; a run that got stuck is a finding", "a run broke an invariant"},
 	{nil, "there is an answer, whatever it is", ""},
