@@ -63,6 +63,10 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 				}
 			})
 		}},
+		{"NoSchedule", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoSchedule, rolling(3, 0)) }},
+		{"NoScheduleSurge", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoSchedule, rolling(0, 2)) }},
+		{"NoExecute", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoExecute, rolling(3, 0)) }},
+		{"NoExecuteSurge", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoExecute, rolling(0, 2)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
@@ -107,6 +111,19 @@ func (w *predicted) predict(
 	change func(*appsv1.DaemonSet), model simulate.Model, events ...simulate.Event,
 ) (rollout.Plan, simulate.Report) {
 	w.Helper()
+	plan, scenario := w.scenario(change, model, events...)
+	report, err := simulate.Run(scenario)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return plan, report
+}
+
+// scenario begins with the DaemonSet of now with the change. The plan is the first one.
+func (w *predicted) scenario(
+	change func(*appsv1.DaemonSet), model simulate.Model, events ...simulate.Event,
+) (rollout.Plan, simulate.Scenario) {
+	w.Helper()
 	ds := w.current()
 	before := ds.DeepCopy()
 	change(ds)
@@ -144,31 +161,22 @@ func (w *predicted) predict(
 	if err != nil {
 		w.Fatal(err)
 	}
-	report, err := simulate.Run(simulate.Scenario{
+	return plan, simulate.Scenario{
 		Spec: spec, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: model, Events: events, Limit: time.Hour, Unverified: true,
 		Planner: func(spec rollout.Spec) (simulate.PlanFunc, error) {
 			planner, err := stock.NewKubernetes(spec, 1)
 			return planner.Plan, err
 		},
-	})
-	if err != nil {
-		w.Fatal(err)
 	}
-	return plan, report
 }
 
 // at counts the pods of an image tag, by whether they are Ready.
 func (w *predicted) at(tag string) (ready, unready int) {
 	for _, pod := range w.all() {
-		if !strings.HasSuffix(pod.Spec.Containers[0].Image, ":"+tag) {
-			continue
-		}
-		isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
-		if isReady {
+		switch now := state(&pod); {
+		case now == tag+" ready":
 			ready++
-		} else {
+		case strings.HasPrefix(now, tag+" "):
 			unready++
 		}
 	}

@@ -1,0 +1,265 @@
+package integration_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/daemonplan/daemonplan/placement"
+	"github.com/daemonplan/daemonplan/rollout/simulate"
+	"github.com/daemonplan/daemonplan/status"
+)
+
+// moment is what happens at a time to a DaemonSet, in a simulation and in the cluster.
+type moment struct {
+	// happens does in the cluster what the events do in the simulation. Nil: nothing happens.
+	events  []simulate.Event
+	happens func()
+	// change of the DaemonSet, after that; nil: none.
+	change func(*appsv1.DaemonSet)
+	// afterwards does in the cluster what others than the DaemonSet controller do next; nil: nothing.
+	afterwards func()
+	// model adds to how kubelets behave.
+	model []simulate.Kubelet
+	// away is how many nodes lose a pod and are to have none any more. They count as down with the auditor, and not in a report.
+	away int
+	// chance: it depends on the order in which the controller takes nodes which of them end in which state.
+	chance bool
+}
+
+// comesTo: a moment comes to this end, with these pods, in a simulation, and to the same in the cluster: pods, revisions and
+// status, and how many pods were made and how many nodes were down.
+func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
+	w.Helper()
+	run, report, counts := w.simulation(m)
+	if got := summary(run.Pods()); got != pods || report.End != end || len(report.Unused) > 0 {
+		w.Fatalf("predicted are %s, and the end %v, want %s, and %v; without effect: %v", got, report.End, pods, end, report.Unused)
+	}
+	w.audit.Begin()
+	if m.happens != nil {
+		m.happens()
+	}
+	if m.change != nil {
+		w.change(m.change)
+	}
+	if m.afterwards != nil {
+		m.afterwards()
+	}
+	ended := func() error { return w.hasEnded(pods, counts, run, m.chance) }
+	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
+	w.stays("that is the end", 2*time.Second, ended)
+	created, _, peak := w.counts()
+	if created != report.Created || peak != report.Unavailable.Peak+m.away {
+		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down beside %d that are to have no pod", created, peak,
+			report.Created, report.Unavailable.Peak, m.away)
+	}
+}
+
+// simulation runs a moment, and returns the counts of the last status beside the report.
+func (w *predicted) simulation(m moment) (*simulate.Simulation, simulate.Report, status.Counts) {
+	w.Helper()
+	change := m.change
+	if change == nil {
+		change = func(*appsv1.DaemonSet) {}
+	}
+	model := simulate.Model{Kubelets: append([]simulate.Kubelet{{Ready: simulate.Fixed(100 * time.Millisecond)}}, m.model...)}
+	_, scenario := w.scenario(change, model, m.events...)
+	run, err := simulate.New(scenario)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var counts status.Counts
+	report, err := run.Run(nil, func(_ *simulate.Simulation, step *simulate.Step) error {
+		counts = step.Plan.Status.Counts
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return run, report, counts
+}
+
+// hasEnded reports what is not yet as a simulation ended.
+func (w *predicted) hasEnded(pods string, counts status.Counts, run *simulate.Simulation, chance bool) error {
+	var are []*corev1.Pod
+	for _, pod := range w.all() {
+		are = append(are, &pod)
+	}
+	ds := w.current()
+	s := ds.Status
+	said := status.Counts{
+		Desired: s.DesiredNumberScheduled, Current: s.CurrentNumberScheduled, Misscheduled: s.NumberMisscheduled, Ready: s.NumberReady,
+		Available: s.NumberAvailable, Unavailable: s.NumberUnavailable, Updated: s.UpdatedNumberScheduled,
+	}
+	var revisions []*appsv1.ControllerRevision
+	for _, revision := range w.revisions() {
+		revisions = append(revisions, &revision)
+	}
+	switch got, predicted := numbered(revisions), numbered(run.Revisions()); {
+	case s.ObservedGeneration != ds.Generation:
+		return errors.New("the change is not observed")
+	case summary(are) != pods:
+		return fmt.Errorf("there are %s", summary(are))
+	case !chance && !maps.Equal(states(are), states(run.Pods())):
+		return fmt.Errorf("on the nodes are %v, predicted were %v", states(are), states(run.Pods()))
+	case said != counts:
+		return fmt.Errorf("the status is %+v", said)
+	case !slices.Equal(got, predicted):
+		return fmt.Errorf("the revisions are %v, predicted were %v", got, predicted)
+	}
+	return nil
+}
+
+// state is the image tag of a pod, and how it is.
+func state(pod *corev1.Pod) string {
+	_, tag, _ := strings.Cut(pod.Spec.Containers[0].Image, ":")
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return tag + " leaving"
+	case pod.Spec.NodeName == "":
+		return tag + " unbound"
+	case ready:
+		return tag + " ready"
+	default:
+		return tag + " unready"
+	}
+}
+
+// summary says how many pods there are in each state, as "2 v1 ready, 5 v2 ready".
+func summary(pods []*corev1.Pod) string {
+	numbers := map[string]int{}
+	for _, pod := range pods {
+		numbers[state(pod)]++
+	}
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(numbers)) {
+		parts = append(parts, fmt.Sprintf("%d %s", numbers[state], state))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// states are those of the pods, by node: of several on one node sorted.
+func states(pods []*corev1.Pod) map[string]string {
+	states := map[string]string{}
+	for _, pod := range slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int { return cmp.Compare(state(a), state(b)) }) {
+		node, _ := placement.TargetNode(pod)
+		states[node] += state(pod) + ";"
+	}
+	return states
+}
+
+// numbered has the numbers and names of revisions, the oldest first.
+func numbered(revisions []*appsv1.ControllerRevision) []string {
+	var names []string
+	for _, revision := range revisions {
+		names = append(names, fmt.Sprintf("%04d %s", revision.Revision, revision.Name))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// halfway comes to the middle of an update to v2 that waits for somebody: the first nodes are updated.
+func (w *predicted) halfway(updated int) {
+	w.Helper()
+	w.installed(int32(w.nodes), onDelete)
+	w.change(tag("v2"))
+	w.waitFor("the change", w.podsText, func() error {
+		if ds := w.current(); ds.Status.ObservedGeneration != ds.Generation {
+			return errors.New("it is not observed")
+		}
+		return nil
+	})
+	for i := range updated {
+		w.eachPod(i, func(pod *corev1.Pod) error { return w.Delete(w.Context(), pod) })
+	}
+	w.waitFor("half of the update", w.podsText, func() error {
+		if ready, _ := w.at("v2"); ready != updated || len(w.all()) != w.nodes || w.current().Status.NumberReady != int32(w.nodes) {
+			return fmt.Errorf("%d pods are updated", ready)
+		}
+		return nil
+	})
+}
+
+// onDelete is the strategy that leaves pods alone.
+func onDelete(ds *appsv1.DaemonSet) {
+	ds.Annotations = nil
+	ds.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+}
+
+// desired waits until the controller knows how many nodes are to have a pod. It does not look at a node whose pod may stay although
+// no new one may come, unless something else happens: a change of the DaemonSet does.
+func (w *predicted) desired(nodes int32) {
+	w.Helper()
+	w.waitFor("the nodes", w.podsText, func() error {
+		w.change(func(ds *appsv1.DaemonSet) { ds.Annotations = map[string]string{"look-at": time.Now().String()} })
+		if n := w.current().Status.DesiredNumberScheduled; n != nodes {
+			return fmt.Errorf("%d are to have a pod", n)
+		}
+		return nil
+	})
+}
+
+// eachPod does something to the pods of a node.
+func (w *predicted) eachPod(node int, do func(*corev1.Pod) error) {
+	w.Helper()
+	for _, pod := range w.all() {
+		if name, _ := placement.TargetNode(&pod); name == w.node(node) {
+			if err := do(&pod); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+}
+
+// events are events of one kind on some nodes.
+func (w *predicted) events(event simulate.Event, nodes ...int) []simulate.Event {
+	var events []simulate.Event
+	for _, i := range nodes {
+		event.Node = w.node(i)
+		events = append(events, event)
+	}
+	return events
+}
+
+// tainted: nodes get a taint when an update is half done, one with an updated pod, one with an outdated one, and one without any.
+// They have the taint until the update has ended, and lose it then.
+func (w *predicted) tainted(effect corev1.TaintEffect, strategy func(*appsv1.DaemonSet)) {
+	w.halfway(3)
+	taint := corev1.Taint{Key: "dedicated", Effect: effect}
+	nodes := []int{1, 5, 6}
+	events := append(w.events(simulate.Event{What: simulate.TaintNode, Taint: taint}, nodes...),
+		w.events(simulate.Event{What: simulate.DeletePod}, 6)...)
+	before, during, away, more := "3 v1 ready, 3 v2 ready", "5 v2 ready", 1, 1
+	if effect == corev1.TaintEffectNoExecute {
+		before, during, away, more = "2 v1 ready, 2 v2 ready", "4 v2 ready", 3, 0
+		events = events[:len(nodes)]
+	}
+	w.comesTo(simulate.EndDone, before, moment{events: events, away: away, happens: func() {
+		for _, i := range nodes {
+			w.editNode(w.node(i), func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint) })
+		}
+		w.desired(4)
+		w.eachPod(6, func(pod *corev1.Pod) error { return client.IgnoreNotFound(w.Delete(w.Context(), pod)) })
+	}})
+	// An outdated pod that a taint lets stay is deleted, and the new one must not come.
+	w.comesTo(simulate.EndDone, during, moment{change: strategy, away: away + more})
+	w.comesTo(simulate.EndDone, "7 v2 ready", moment{
+		events: w.events(simulate.Event{What: simulate.UntaintNode, Taint: taint}, nodes...),
+		happens: func() {
+			for _, i := range nodes {
+				w.editNode(w.node(i), func(n *corev1.Node) { n.Spec.Taints = nil })
+			}
+		},
+	})
+}
