@@ -11,8 +11,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/daemonplan/daemonplan/internal/kubelet"
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 	"github.com/daemonplan/daemonplan/status"
@@ -262,4 +264,29 @@ func (w *predicted) tainted(effect corev1.TaintEffect, strategy func(*appsv1.Dae
 			}
 		},
 	})
+}
+
+// evicted: two nodes lose their pods when an update is half done, an updated and an outdated one, and two more when it has ended:
+// one pod each to the Eviction API, and one to a kubelet that is short of something.
+func (w *predicted) evicted(strategy func(*appsv1.DaemonSet)) {
+	w.halfway(3)
+	lose := func(asked, failed int) moment {
+		return moment{
+			events: append(w.events(simulate.Event{What: simulate.DeletePod}, asked),
+				w.events(simulate.Event{What: simulate.EvictPod}, failed)...),
+			happens: func() {
+				w.eachPod(asked, func(pod *corev1.Pod) error {
+					return w.SubResource("eviction").Create(w.Context(), pod, &policyv1.Eviction{})
+				})
+				w.eachPod(failed, func(pod *corev1.Pod) error {
+					kubelet.Evict(pod, time.Now())
+					return w.Status().Update(w.Context(), pod)
+				})
+			},
+		}
+	}
+	w.comesTo(simulate.EndDone, "3 v1 ready, 4 v2 ready", lose(1, 3))
+	w.comesTo(simulate.EndDone, "2 v1 ready, 5 v2 ready", lose(4, 2))
+	w.comesTo(simulate.EndDone, "7 v2 ready", moment{change: strategy})
+	w.comesTo(simulate.EndDone, "7 v2 ready", lose(5, 6))
 }

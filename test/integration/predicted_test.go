@@ -67,6 +67,8 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"NoScheduleSurge", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoSchedule, rolling(0, 2)) }},
 		{"NoExecute", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoExecute, rolling(3, 0)) }},
 		{"NoExecuteSurge", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoExecute, rolling(0, 2)) }},
+		{"Evictions", 7, func(w *predicted) { w.evicted(rolling(2, 0)) }},
+		{"EvictionsSurge", 7, func(w *predicted) { w.evicted(rolling(0, 2)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
