@@ -199,6 +199,15 @@ func onDelete(ds *appsv1.DaemonSet) {
 	ds.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 }
 
+// both makes several changes.
+func both(changes ...func(*appsv1.DaemonSet)) func(*appsv1.DaemonSet) {
+	return func(ds *appsv1.DaemonSet) {
+		for _, change := range changes {
+			change(ds)
+		}
+	}
+}
+
 // desired waits until the controller knows how many nodes are to have a pod. It does not look at a node whose pod may stay although
 // no new one may come, unless something else happens: a change of the DaemonSet does.
 func (w *predicted) desired(nodes int32) {
@@ -289,4 +298,22 @@ func (w *predicted) evicted(strategy func(*appsv1.DaemonSet)) {
 	w.comesTo(simulate.EndDone, "2 v1 ready, 5 v2 ready", lose(4, 2))
 	w.comesTo(simulate.EndDone, "7 v2 ready", moment{change: strategy})
 	w.comesTo(simulate.EndDone, "7 v2 ready", lose(5, 6))
+}
+
+// revised: the template changes again when an update is half done. Pods of three revisions are there when the update goes on: to the
+// newest, or back to the first.
+func (w *predicted) revised(to string, strategy func(*appsv1.DaemonSet)) {
+	w.halfway(3)
+	w.comesTo(simulate.EndDone, "4 v1 ready, 3 v2 ready", moment{change: tag("v3")})
+	w.comesTo(simulate.EndDone, "3 v1 ready, 2 v2 ready, 2 v3 ready", w.deletedByHand(2, 3))
+	w.comesTo(simulate.EndDone, "7 "+to+" ready", moment{change: both(tag(to), strategy)})
+}
+
+// deletedByHand is the moment at which somebody deletes the pods of these nodes.
+func (w *predicted) deletedByHand(nodes ...int) moment {
+	return moment{events: w.events(simulate.Event{What: simulate.DeletePod}, nodes...), happens: func() {
+		for _, i := range nodes {
+			w.eachPod(i, func(pod *corev1.Pod) error { return w.Delete(w.Context(), pod) })
+		}
+	}}
 }

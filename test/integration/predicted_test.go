@@ -69,6 +69,10 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"NoExecuteSurge", 7, func(w *predicted) { w.tainted(corev1.TaintEffectNoExecute, rolling(0, 2)) }},
 		{"Evictions", 7, func(w *predicted) { w.evicted(rolling(2, 0)) }},
 		{"EvictionsSurge", 7, func(w *predicted) { w.evicted(rolling(0, 2)) }},
+		{"ThirdRevision", 7, func(w *predicted) { w.revised("v3", rolling(2, 0)) }},
+		{"ThirdRevisionSurge", 7, func(w *predicted) { w.revised("v3", rolling(0, 2)) }},
+		{"Rollback", 7, func(w *predicted) { w.revised("v1", rolling(2, 0)) }},
+		{"RollbackSurge", 7, func(w *predicted) { w.revised("v1", rolling(0, 2)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
