@@ -25,8 +25,9 @@ func Unschedulable(pod *corev1.Pod, message string, now time.Time) {
 	condition.Reason, condition.Message = corev1.PodReasonUnschedulable, message
 }
 
-// Excluded returns what the scheduler says of a pod that another one of its set keeps off their node; "": it may be bound beside
-// it. Claims are those of which it is known how many pods may use them.
+// Excluded returns what the scheduler says of a pod that another one of its set keeps off the node; "": that one does not. From
+// another node it does so by a claim that only one pod may use, which holds for the whole cluster. Claims are those of which it
+// is known how many pods may use them.
 func Excluded(pod, other *corev1.Pod, node *corev1.Node, claims []*corev1.PersistentVolumeClaim) string {
 	if other.Spec.NodeName == "" || lifecycle.Terminal(other) {
 		return ""
@@ -34,11 +35,15 @@ func Excluded(pod, other *corev1.Pod, node *corev1.Node, claims []*corev1.Persis
 	template := func(p *corev1.Pod) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec}
 	}
-	exclusions := placement.Excludes(template(other), template(pod), pod.Namespace, node, claims)
-	if len(exclusions) == 0 {
-		return ""
+	for _, exclusion := range placement.Excludes(template(other), template(pod), pod.Namespace, node, claims) {
+		switch {
+		case node == nil || other.Spec.NodeName == node.Name:
+			return "a pod of the set is there: " + exclusion.String()
+		case exclusion.Code == placement.PodClaim:
+			return "a pod of the set is on another node: " + exclusion.String()
+		}
 	}
-	return "a pod of the set is there: " + exclusions[0].String()
+	return ""
 }
 
 // Settled reports whether a kubelet has nothing more to report about a pod that has started: the pod is Running and Ready, and

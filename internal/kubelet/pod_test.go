@@ -105,22 +105,42 @@ func TestBackOff(t *testing.T) {
 }
 
 // TestExcluded: the scheduler binds no pod beside one with which it cannot share the node, once that is bound and as long as it
-// runs.
+// runs. A claim that only one pod may use is held on every node.
 func TestExcluded(t *testing.T) {
-	port := func(p *corev1.Pod) {
+	wants := func(p *corev1.Pod) {
 		p.Spec.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 9100}}}}
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "own"},
+		}}}
+	}
+	claim := func(mode corev1.PersistentVolumeAccessMode) []*corev1.PersistentVolumeClaim {
+		c := new(corev1.PersistentVolumeClaim)
+		c.Name, c.Namespace, c.Spec.AccessModes = "own", rollouttest.Pod("p").Namespace, []corev1.PersistentVolumeAccessMode{mode}
+		return []*corev1.PersistentVolumeClaim{c}
 	}
 	node := rollouttest.Node("a")
 	for why, test := range map[string]struct {
-		other *corev1.Pod
-		want  string
+		other  *corev1.Pod
+		claims []*corev1.PersistentVolumeClaim
+		want   string
 	}{
-		"both want the port":      {rollouttest.Pod("o", port, rollouttest.OnNode("a")), "a pod of the set is there: both listen on a port of the host: 9100/TCP"},
-		"it does not want a port": {rollouttest.Pod("o", rollouttest.OnNode("a")), ""},
-		"it is not bound either":  {rollouttest.Pod("o", port, rollouttest.PinnedTo("a")), ""},
-		"it has ended":            {rollouttest.Pod("o", port, rollouttest.OnNode("a"), rollouttest.Failed()), ""},
+		"both want the port": {
+			rollouttest.Pod("o", wants, rollouttest.OnNode("a")), nil,
+			"a pod of the set is there: both listen on a port of the host: 9100/TCP",
+		},
+		"it does not want a port": {rollouttest.Pod("o", rollouttest.OnNode("a")), nil, ""},
+		"it is not bound either":  {rollouttest.Pod("o", wants, rollouttest.PinnedTo("a")), claim(corev1.ReadWriteOncePod), ""},
+		"it has ended": {
+			rollouttest.Pod("o", wants, rollouttest.OnNode("b"), rollouttest.Failed()), claim(corev1.ReadWriteOncePod), "",
+		},
+		"it has the claim elsewhere, and only one pod may": {
+			rollouttest.Pod("o", wants, rollouttest.OnNode("b")), claim(corev1.ReadWriteOncePod),
+			"a pod of the set is on another node: only one pod may use the claim: own",
+		},
+		"it has the claim and the port elsewhere": {rollouttest.Pod("o", wants, rollouttest.OnNode("b")), claim(corev1.ReadWriteOnce), ""},
 	} {
-		if got := kubelet.Excluded(rollouttest.Pod("p", port, rollouttest.PinnedTo("a")), test.other, node, nil); got != test.want {
+		got := kubelet.Excluded(rollouttest.Pod("p", wants, rollouttest.PinnedTo("a")), test.other, node, test.claims)
+		if got != test.want {
 			t.Errorf("%q, want %q: %s", got, test.want, why)
 		}
 	}

@@ -28,8 +28,8 @@ type Fleet struct {
 	// available one, and the revision of its template exists. Nil: nothing runs on them, so that Scenario.Spec is installed for
 	// the first time.
 	Running *rollout.Spec `json:"running,omitempty"`
-	// Claims are the claims that the pods of the set may use. One that only one pod may use (ReadWriteOncePod) keeps a second pod
-	// off a node while the first is there. Nil: nothing is known of claims, and they keep nobody apart.
+	// Claims are the claims that the pods of the set may use. One that only one pod may use (ReadWriteOncePod) keeps all other
+	// pods off all nodes while the first is there. Nil: nothing is known of claims, and they keep nobody apart.
 	Claims []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -205,7 +206,8 @@ func TestNoSecondPod(t *testing.T) {
 	}
 }
 
-// A claim that only one pod may use keeps the new pod off the node while the old one is there, and one of a node does not.
+// A claim that only one pod may use keeps the new pod off the node while the old one is there, and pods of other nodes off theirs. A
+// claim of a node, and one of many, does not.
 func TestNoSecondPodWithTheClaim(t *testing.T) {
 	volume := func(s *rollout.Spec) {
 		s.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -213,19 +215,49 @@ func TestNoSecondPodWithTheClaim(t *testing.T) {
 		}}}
 	}
 	old := rollouttest.Spec("agent", volume)
-	spec := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
-	rollouttest.MaxSurge("1")(&spec)
-	for mode, want := range map[corev1.PersistentVolumeAccessMode]simulate.End{
-		corev1.ReadWriteOncePod: simulate.EndStuck, corev1.ReadWriteOnce: simulate.EndDone,
+	beside := rollouttest.Changed(old, rollouttest.Image("agent:v2"))
+	rollouttest.MaxSurge("1")(&beside)
+	leaves := simulate.Event{What: simulate.RemoveNode, Node: "web-00000", At: time.Minute}
+	for _, test := range []struct {
+		name, why string
+		mode      corev1.PersistentVolumeAccessMode
+		nodes     int // a single one runs the pod already
+		spec      rollout.Spec
+		events    []simulate.Event
+		want      string
+	}{
+		{"beside", "the old pod has the claim", corev1.ReadWriteOncePod, 1, beside, nil, "stuck, 1 of 2 bound"},
+		{"of a node", "both pods are on it", corev1.ReadWriteOnce, 1, beside, nil, "done, 1 of 1 bound"},
+		{"several nodes", "the first pod has the claim", corev1.ReadWriteOncePod, 3, old, nil, "stuck, 1 of 3 bound"},
+		{"of many", "all pods have the claim", corev1.ReadWriteMany, 3, old, nil, "done, 3 of 3 bound"},
+		{
+			"the node goes", "the claim goes to another pod once the first one is collected", corev1.ReadWriteOncePod, 3, old,
+			[]simulate.Event{leaves}, "stuck, 1 of 2 bound",
+		},
 	} {
-		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{mode}}}
-		claim.Name, claim.Namespace = "shared", spec.Default().Namespace
-		report, err := simulate.Run(simulate.Scenario{
-			Spec:  spec,
-			Fleet: simulate.Fleet{Pools: []simulate.Pool{{Name: "web", Nodes: 1}}, Running: &old, Claims: []*corev1.PersistentVolumeClaim{claim}},
-		})
-		if err != nil || report.End != want {
-			t.Errorf("%s: the run is %v, want %v (error %v)", mode, report.End, want, err)
+		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{test.mode},
+		}}
+		claim.Name, claim.Namespace = "shared", old.Default().Namespace
+		fleet := simulate.Fleet{
+			Pools: []simulate.Pool{{Name: "web", Nodes: test.nodes}}, Claims: []*corev1.PersistentVolumeClaim{nil, claim},
+		}
+		if test.nodes == 1 {
+			fleet.Running = &old
+		}
+		s, err := simulate.New(simulate.Scenario{Spec: test.spec, Fleet: fleet, Events: test.events})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := s.Run(nil)
+		bound := 0
+		for _, pod := range s.Pods() {
+			if pod.Spec.NodeName != "" {
+				bound++
+			}
+		}
+		if got := fmt.Sprintf("%v, %d of %d bound", report.End, bound, len(s.Pods())); err != nil || got != test.want {
+			t.Errorf("%s: the run is %s, want %s: %s (error %v)", test.name, got, test.want, test.why, err)
 		}
 	}
 }

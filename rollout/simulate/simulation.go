@@ -2,9 +2,11 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/placement"
@@ -47,8 +49,9 @@ type Simulation struct {
 	joined      map[string]int  // the number of the next node of a pool
 	taken       map[string]bool // names and UIDs of pods of the beginning
 	pods        map[types.UID]*pod
-	order       []*pod // as they were created, those that are gone too until there are many
-	made        made   // the last pod that the controller made, which others are like
+	claims      []*corev1.PersistentVolumeClaim // of the fleet, those that only one pod may use
+	order       []*pod                          // as they were created, those that are gone too until there are many
+	made        made                            // the last pod that the controller made, which others are like
 	dead        int
 	revisions   []*appsv1.ControllerRevision
 	pulls       []*ahead // in no order that means anything
@@ -117,6 +120,7 @@ func New(scenario Scenario) (*Simulation, error) {
 		lacking: map[string]int{},
 		taken:   make(map[string]bool, 2*len(snapshot.Pods)),
 		tally:   newTally(scenario.Spec.Name, scenario.Seed),
+		claims:  slices.DeleteFunc(slices.Clone(scenario.Fleet.Claims), usedByMany),
 	}
 	if s.limit == 0 {
 		s.limit = defaultLimit
@@ -132,6 +136,11 @@ func New(scenario Scenario) (*Simulation, error) {
 	}
 	s.begin(&snapshot)
 	return s, nil
+}
+
+// usedByMany reports whether more than one pod may use the claim. Of a nil one nothing is known.
+func usedByMany(claim *corev1.PersistentVolumeClaim) bool {
+	return claim == nil || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
 }
 
 // use puts a spec in force.

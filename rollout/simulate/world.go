@@ -230,14 +230,15 @@ func (s *Simulation) removePod(p *pod) {
 		s.dead = 0
 	}
 	s.showPod(p, nil)
-	if p.node == nil {
-		return
+	if p.node != nil {
+		p.node.pods = slices.DeleteFunc(p.node.pods, func(other *pod) bool { return other == p })
 	}
-	p.node.pods = slices.DeleteFunc(p.node.pods, func(other *pod) bool { return other == p })
-	for _, other := range p.node.pods { // there may be room now
+	for _, other := range s.rivals(p.node) { // there may be room now
 		s.schedule(other)
 	}
-	s.observe(p.node)
+	if p.node != nil {
+		s.observe(p.node)
+	}
 }
 
 func (s *Simulation) nextVersion() string {
@@ -322,13 +323,26 @@ func (s *Simulation) draw(d Distribution, purpose string, p *pod) time.Duration 
 	return s.random.durationOf(d, purpose, p.object.Name+"/"+strconv.Itoa(p.attempt))
 }
 
-// excluded returns what the scheduler says of a pod that another one of the set keeps off their node; "": nothing.
+// rivals are the pods that may keep others off the node: those there, and those of all nodes where only one pod may use a claim.
+// A nil node has none of its own. Some may be gone.
+func (s *Simulation) rivals(n *node) []*pod {
+	switch {
+	case len(s.claims) > 0:
+		return s.order
+	case n == nil:
+		return nil
+	default:
+		return n.pods
+	}
+}
+
+// excluded returns what the scheduler says of a pod that another one of the set keeps off its node; "": nothing.
 func (s *Simulation) excluded(p *pod) string {
-	for _, other := range p.node.pods {
-		if other == p {
+	for _, other := range s.rivals(p.node) {
+		if other == p || other.stage == gone {
 			continue
 		}
-		if why := kubelet.Excluded(p.object, other.object, p.node.object, s.scenario.Fleet.Claims); why != "" {
+		if why := kubelet.Excluded(p.object, other.object, p.node.object, s.claims); why != "" {
 			return why
 		}
 	}

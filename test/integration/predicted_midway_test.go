@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/daemonplan/daemonplan/internal/kubelet"
@@ -20,15 +22,14 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// moment is what happens at a time to a DaemonSet, in a simulation and in the cluster.
+// moment is what happens at a time to a DaemonSet, in a simulation and in the cluster: events or a change, because which of the two
+// the controller sees first is chance.
 type moment struct {
 	// happens does in the cluster what the events do in the simulation. Nil: nothing happens.
 	events  []simulate.Event
 	happens func()
-	// change of the DaemonSet, after that; nil: none.
+	// change of the DaemonSet; nil: none.
 	change func(*appsv1.DaemonSet)
-	// afterwards does in the cluster what others than the DaemonSet controller do next; nil: nothing.
-	afterwards func()
 	// model adds to how kubelets behave.
 	model []simulate.Kubelet
 	// away is how many nodes lose a pod and are to have none any more. They count as down with the auditor, and not in a report.
@@ -52,16 +53,13 @@ func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	if m.change != nil {
 		w.change(m.change)
 	}
-	if m.afterwards != nil {
-		m.afterwards()
-	}
 	ended := func() error { return w.hasEnded(pods, counts, run, m.chance) }
 	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
 	w.stays("that is the end", 2*time.Second, ended)
 	created, _, peak := w.counts()
-	if created != report.Created || peak != report.Unavailable.Peak+m.away {
+	if created != report.Created || peak != report.Taken.Peak+m.away {
 		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down beside %d that are to have no pod", created, peak,
-			report.Created, report.Unavailable.Peak, m.away)
+			report.Created, report.Taken.Peak, m.away)
 	}
 }
 
@@ -233,11 +231,26 @@ func (w *predicted) eachPod(node int, do func(*corev1.Pod) error) {
 	}
 }
 
-// events are events of one kind on some nodes.
+// with are the nodes that have a pod in the state.
+func (w *predicted) with(wanted string) []int {
+	w.Helper()
+	var nodes []int
+	for i := range w.nodes {
+		w.eachPod(i, func(pod *corev1.Pod) error {
+			if state(pod) == wanted {
+				nodes = append(nodes, i)
+			}
+			return nil
+		})
+	}
+	return nodes
+}
+
+// events are events of one kind on some nodes. They come when the simulation has seen what is down at its beginning.
 func (w *predicted) events(event simulate.Event, nodes ...int) []simulate.Event {
 	var events []simulate.Event
 	for _, i := range nodes {
-		event.Node = w.node(i)
+		event.Node, event.At = w.node(i), time.Second
 		events = append(events, event)
 	}
 	return events
@@ -316,4 +329,31 @@ func (w *predicted) deletedByHand(nodes ...int) moment {
 			w.eachPod(i, func(pod *corev1.Pod) error { return w.Delete(w.Context(), pod) })
 		}
 	}}
+}
+
+// claims: the pods share a claim that only one pod may use. One of them runs, is never updated, and gives the claim to another one
+// when somebody deletes it.
+func (w *predicted) claims(strategy func(*appsv1.DaemonSet), updated string) {
+	meta := metav1.ObjectMeta{Name: w.namespace, Namespace: w.namespace, Annotations: map[string]string{
+		"pv.kubernetes.io/bind-completed": "yes", // there is no controller that binds claims
+	}}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: modes, VolumeName: w.namespace, StorageClassName: new(""), Resources: corev1.VolumeResourceRequirements{Requests: size},
+	}}
+	w.create(claim)
+	w.create(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: modes, Capacity: size, ClaimRef: &corev1.ObjectReference{Name: claim.Name, Namespace: claim.Namespace, UID: claim.UID},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example", VolumeHandle: "a"}},
+	}})
+	w.installed(1, strategy, func(ds *appsv1.DaemonSet) {
+		ds.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+		}}}
+	})
+	w.comesTo(simulate.EndStuck, updated, moment{change: tag("v2")})
+	after := w.deletedByHand(w.with("v1 ready")[0])
+	after.chance = true
+	w.comesTo(simulate.EndStuck, "1 v2 ready, 3 v2 unbound", after)
 }

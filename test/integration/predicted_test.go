@@ -73,6 +73,8 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"ThirdRevisionSurge", 7, func(w *predicted) { w.revised("v3", rolling(0, 2)) }},
 		{"Rollback", 7, func(w *predicted) { w.revised("v1", rolling(2, 0)) }},
 		{"RollbackSurge", 7, func(w *predicted) { w.revised("v1", rolling(0, 2)) }},
+		{"Claim", 4, func(w *predicted) { w.claims(rolling(2, 0), "1 v1 ready, 3 v2 unbound") }},
+		{"ClaimSurge", 4, func(w *predicted) { w.claims(rolling(0, 1), "1 v1 ready, 4 v2 unbound") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
@@ -143,13 +145,21 @@ func (w *predicted) scenario(
 	}
 	var nodes corev1.NodeList
 	var pods corev1.PodList
+	var claims corev1.PersistentVolumeClaimList
 	if err := w.List(w.Context(), &nodes, client.MatchingLabels{"world": w.namespace}); err != nil {
 		w.Fatal(err)
 	}
 	if err := w.List(w.Context(), &pods, client.InNamespace(w.namespace)); err != nil {
 		w.Fatal(err)
 	}
+	if err := w.List(w.Context(), &claims, client.InNamespace(w.namespace)); err != nil {
+		w.Fatal(err)
+	}
 	snapshot := rollout.Snapshot{Now: time.Now()}
+	fleet := simulate.Fleet{Snapshot: &snapshot}
+	for i := range claims.Items {
+		fleet.Claims = append(fleet.Claims, &claims.Items[i])
+	}
 	for i := range nodes.Items {
 		snapshot.Nodes = append(snapshot.Nodes, &nodes.Items[i])
 	}
@@ -168,7 +178,7 @@ func (w *predicted) scenario(
 		w.Fatal(err)
 	}
 	return plan, simulate.Scenario{
-		Spec: spec, Fleet: simulate.Fleet{Snapshot: &snapshot}, Model: model, Events: events, Limit: time.Hour, Unverified: true,
+		Spec: spec, Fleet: fleet, Model: model, Events: events, Limit: time.Hour, Unverified: true,
 		Planner: func(spec rollout.Spec) (simulate.PlanFunc, error) {
 			planner, err := stock.NewKubernetes(spec, 1)
 			return planner.Plan, err
