@@ -20,6 +20,7 @@ import (
 	"github.com/daemonplan/daemonplan/placement"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 	"github.com/daemonplan/daemonplan/status"
+	agent "github.com/daemonplan/daemonplan/test/integration/kubelet"
 )
 
 // moment is what happens at a time to a DaemonSet, in a simulation and in the cluster: events or a change, because which of the two
@@ -33,7 +34,8 @@ type moment struct {
 	// model adds to how kubelets behave.
 	model []simulate.Kubelet
 	// away is how many nodes lose a pod and are to have none any more. They count as down with the auditor, and not in a report.
-	away int
+	// fresh is how many never had a pod that served. They count in a report only.
+	away, fresh int
 	// chance: it depends on the order in which the controller takes nodes which of them end in which state.
 	chance bool
 }
@@ -42,6 +44,7 @@ type moment struct {
 // status, and how many pods were made and how many nodes were down.
 func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	w.Helper()
+	w.aged()
 	run, report, counts := w.simulation(m)
 	if got := summary(run.Pods()); got != pods || report.End != end || len(report.Unused) > 0 {
 		w.Fatalf("predicted are %s, and the end %v, want %s, and %v; without effect: %v", got, report.End, pods, end, report.Unused)
@@ -57,10 +60,24 @@ func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
 	w.stays("that is the end", 2*time.Second, ended)
 	created, _, peak := w.counts()
-	if created != report.Created || peak != report.Taken.Peak+m.away {
-		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down beside %d that are to have no pod", created, peak,
-			report.Created, report.Taken.Peak, m.away)
+	if created != report.Created || peak != report.Unavailable.Peak+m.away-m.fresh {
+		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down (%d more, %d less)", created, peak, report.Created,
+			report.Unavailable.Peak, m.away, m.fresh)
 	}
+}
+
+// aged waits until no pod can be made within the second of one that is there: of the two the controller would look at the first by
+// name, which is chance.
+func (w *predicted) aged() {
+	w.Helper()
+	w.waitFor("a second of no pod", w.podsText, func() error {
+		for _, pod := range w.all() {
+			if !pod.CreationTimestamp.Time.Before(time.Now().Truncate(time.Second)) {
+				return fmt.Errorf("pod %s is new", pod.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // simulation runs a moment, and returns the counts of the last status beside the report.
@@ -352,8 +369,28 @@ func (w *predicted) claims(strategy func(*appsv1.DaemonSet), updated string) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
 		}}}
 	})
-	w.comesTo(simulate.EndStuck, updated, moment{change: tag("v2")})
+	w.comesTo(simulate.EndStuck, updated, moment{change: tag("v2"), fresh: 3})
 	after := w.deletedByHand(w.with("v1 ready")[0])
-	after.chance = true
+	after.chance, after.fresh = true, 3
 	w.comesTo(simulate.EndStuck, "1 v2 ready, 3 v2 unbound", after)
+}
+
+// unready: the pods of a new revision never become ready. The update stands still with as many of them as the budget lets it take,
+// also when another node loses its pod then, until the template changes: back, or to one whose pods do.
+func (w *predicted) unready(strategy func(*appsv1.DaemonSet), stands, evicted, to string) {
+	behaviors.Store(w.namespace, func(pod *corev1.Pod) agent.Behavior {
+		if strings.HasPrefix(state(pod), "v2 ") {
+			return agent.StaysUnready
+		}
+		return agent.GetsReady
+	})
+	model := []simulate.Kubelet{{Image: "registry.example/agent:v2", NeverReady: new(true)}}
+	w.installed(int32(w.nodes), strategy)
+	w.comesTo(simulate.EndStuck, stands, moment{change: tag("v2"), model: model, chance: true})
+	updating := w.with("v2 unready") // with surge beside an old pod
+	old := slices.DeleteFunc(w.with("v1 ready"), func(node int) bool { return slices.Contains(updating, node) })
+	lost := w.deletedByHand(old[0])
+	lost.model = model
+	w.comesTo(simulate.EndStuck, evicted, lost)
+	w.comesTo(simulate.EndDone, "7 "+to+" ready", moment{change: tag(to)})
 }

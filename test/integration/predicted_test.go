@@ -75,6 +75,18 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"RollbackSurge", 7, func(w *predicted) { w.revised("v1", rolling(0, 2)) }},
 		{"Claim", 4, func(w *predicted) { w.claims(rolling(2, 0), "1 v1 ready, 3 v2 unbound") }},
 		{"ClaimSurge", 4, func(w *predicted) { w.claims(rolling(0, 1), "1 v1 ready, 4 v2 unbound") }},
+		{"Unready", 7, func(w *predicted) {
+			w.unready(rolling(2, 0), "5 v1 ready, 2 v2 unready", "4 v1 ready, 3 v2 unready", "v3")
+		}},
+		{"UnreadySurge", 7, func(w *predicted) {
+			w.unready(rolling(0, 2), "7 v1 ready, 2 v2 unready", "6 v1 ready, 3 v2 unready", "v3")
+		}},
+		{"UnreadyRollback", 7, func(w *predicted) {
+			w.unready(rolling(2, 0), "5 v1 ready, 2 v2 unready", "4 v1 ready, 3 v2 unready", "v1")
+		}},
+		{"UnreadyRollbackSurge", 7, func(w *predicted) {
+			w.unready(rolling(0, 2), "7 v1 ready, 2 v2 unready", "6 v1 ready, 3 v2 unready", "v1")
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
