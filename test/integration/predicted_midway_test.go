@@ -31,6 +31,8 @@ type moment struct {
 	happens func()
 	// change of the DaemonSet; nil: none.
 	change func(*appsv1.DaemonSet)
+	// meanwhile looks at the cluster, and does there what others than the DaemonSet controller do then. Nil: nothing.
+	meanwhile func()
 	// model adds to how kubelets behave.
 	model []simulate.Kubelet
 	// away is how many nodes lose a pod and are to have none any more. They count as down with the auditor, and not in a report.
@@ -55,6 +57,9 @@ func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	}
 	if m.change != nil {
 		w.change(m.change)
+	}
+	if m.meanwhile != nil {
+		m.meanwhile()
 	}
 	ended := func() error { return w.hasEnded(pods, counts, run, m.chance) }
 	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
@@ -393,4 +398,81 @@ func (w *predicted) unready(strategy func(*appsv1.DaemonSet), stands, evicted, t
 	lost.model = model
 	w.comesTo(simulate.EndStuck, evicted, lost)
 	w.comesTo(simulate.EndDone, "7 "+to+" ready", moment{change: tag(to)})
+}
+
+// joined: two nodes go when an update is half done, one with an updated pod and one with an outdated one, and another one joins.
+func (w *predicted) joined(strategy func(*appsv1.DaemonSet)) {
+	w.halfway(3)
+	pool := simulate.Pool{Name: w.namespace + "-more", Nodes: 1, Labels: map[string]string{"world": w.namespace}}
+	w.comesTo(simulate.EndDone, "3 v1 ready, 3 v2 ready", moment{
+		events: append(w.events(simulate.Event{What: simulate.RemoveNode}, 1, 5),
+			simulate.Event{What: simulate.AddNodes, At: time.Second, Join: pool}),
+		happens: func() {
+			w.removeNode(1)
+			w.removeNode(5)
+			w.addNode(pool.Name + "-00000")
+			w.desired(6)
+			w.collect(1)
+			w.collect(5)
+		},
+		away: 2, fresh: 1,
+	})
+	w.comesTo(simulate.EndDone, "6 v2 ready", moment{change: strategy, away: 2})
+}
+
+// orphaned: a node has gone, and its pod is not collected yet, when an update with surge begins. The controller does not find the
+// node, and does nothing until the pod is gone.
+func (w *predicted) orphaned() {
+	w.installed(int32(w.nodes), rolling(0, 2))
+	w.removeNode(0)
+	w.desired(int32(w.nodes) - 1)
+	plan, _ := w.predict(tag("v2"), simulate.Model{})
+	if len(plan.Creates)+len(plan.Deletes) > 0 {
+		w.Errorf("predicted are %d creates and %d deletes", len(plan.Creates), len(plan.Deletes))
+	}
+	w.comesTo(simulate.EndDone, "2 v2 ready", moment{change: tag("v2"), away: 1, meanwhile: func() {
+		w.stays("no pod is updated", 2*time.Second, func() error {
+			if ready, unready := w.at("v2"); ready+unready > 0 {
+				return fmt.Errorf("%d are", ready+unready)
+			}
+			return nil
+		})
+		w.collect(0)
+	}})
+}
+
+// removeNode takes a node away.
+func (w *predicted) removeNode(i int) {
+	w.Helper()
+	if err := w.Delete(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.node(i)}}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// collect does with the pods of a node that is gone what the pod garbage collector does after a while.
+func (w *predicted) collect(node int) {
+	w.Helper()
+	w.eachPod(node, func(pod *corev1.Pod) error { return w.Delete(w.Context(), pod, client.GracePeriodSeconds(0)) })
+}
+
+// selected: with the template its node selector changes when an update is half done. Pods on nodes that no longer match go, that of a
+// node whose label goes too, and all come back when the template no longer asks for the label.
+func (w *predicted) selected(strategy func(*appsv1.DaemonSet)) {
+	for _, i := range []int{0, 1, 4, 5} {
+		w.editNode(w.node(i), func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
+	}
+	w.halfway(3)
+	w.comesTo(simulate.EndDone, "4 v3 ready", moment{away: 3, change: both(strategy, tag("v3"), func(ds *appsv1.DaemonSet) {
+		ds.Spec.Template.Spec.NodeSelector["disk"] = "ssd"
+	})})
+	w.comesTo(simulate.EndDone, "3 v3 ready", moment{
+		events: w.events(simulate.Event{What: simulate.LabelNode, Labels: map[string]string{"disk": ""}}, 0),
+		happens: func() {
+			w.editNode(w.node(0), func(n *corev1.Node) { delete(n.Labels, "disk") })
+		},
+		away: 4,
+	})
+	w.comesTo(simulate.EndDone, "7 v4 ready", moment{change: both(tag("v4"), func(ds *appsv1.DaemonSet) {
+		delete(ds.Spec.Template.Spec.NodeSelector, "disk")
+	})})
 }

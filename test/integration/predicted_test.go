@@ -87,6 +87,11 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"UnreadyRollbackSurge", 7, func(w *predicted) {
 			w.unready(rolling(0, 2), "7 v1 ready, 2 v2 unready", "6 v1 ready, 3 v2 unready", "v1")
 		}},
+		{"Nodes", 7, func(w *predicted) { w.joined(rolling(2, 0)) }},
+		{"NodesSurge", 7, func(w *predicted) { w.joined(rolling(0, 2)) }},
+		{"Orphan", 3, (*predicted).orphaned},
+		{"NodeSelector", 7, func(w *predicted) { w.selected(rolling(2, 0)) }},
+		{"NodeSelectorSurge", 7, func(w *predicted) { w.selected(rolling(0, 2)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
