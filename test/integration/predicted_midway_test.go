@@ -191,9 +191,10 @@ func numbered(revisions []*appsv1.ControllerRevision) []string {
 	return names
 }
 
-// halfway comes to the middle of an update to v2 that waits for somebody: the first nodes are updated.
-func (w *predicted) halfway(updated int) {
+// halfway comes to the middle of an update to v2 that waits for somebody: the first three nodes are updated.
+func (w *predicted) halfway() {
 	w.Helper()
+	const updated = 3
 	w.installed(int32(w.nodes), onDelete)
 	w.change(tag("v2"))
 	w.waitFor("the change", w.podsText, func() error {
@@ -281,7 +282,7 @@ func (w *predicted) events(event simulate.Event, nodes ...int) []simulate.Event 
 // tainted: nodes get a taint when an update is half done, one with an updated pod, one with an outdated one, and one without any.
 // They have the taint until the update has ended, and lose it then.
 func (w *predicted) tainted(effect corev1.TaintEffect, strategy func(*appsv1.DaemonSet)) {
-	w.halfway(3)
+	w.halfway()
 	taint := corev1.Taint{Key: "dedicated", Effect: effect}
 	nodes := []int{1, 5, 6}
 	events := append(w.events(simulate.Event{What: simulate.TaintNode, Taint: taint}, nodes...),
@@ -313,7 +314,7 @@ func (w *predicted) tainted(effect corev1.TaintEffect, strategy func(*appsv1.Dae
 // evicted: two nodes lose their pods when an update is half done, an updated and an outdated one, and two more when it has ended:
 // one pod each to the Eviction API, and one to a kubelet that is short of something.
 func (w *predicted) evicted(strategy func(*appsv1.DaemonSet)) {
-	w.halfway(3)
+	w.halfway()
 	lose := func(asked, failed int) moment {
 		return moment{
 			events: append(w.events(simulate.Event{What: simulate.DeletePod}, asked),
@@ -338,7 +339,7 @@ func (w *predicted) evicted(strategy func(*appsv1.DaemonSet)) {
 // revised: the template changes again when an update is half done. Pods of three revisions are there when the update goes on: to the
 // newest, or back to the first.
 func (w *predicted) revised(to string, strategy func(*appsv1.DaemonSet)) {
-	w.halfway(3)
+	w.halfway()
 	w.comesTo(simulate.EndDone, "4 v1 ready, 3 v2 ready", moment{change: tag("v3")})
 	w.comesTo(simulate.EndDone, "3 v1 ready, 2 v2 ready, 2 v3 ready", w.deletedByHand(2, 3))
 	w.comesTo(simulate.EndDone, "7 "+to+" ready", moment{change: both(tag(to), strategy)})
@@ -402,7 +403,7 @@ func (w *predicted) unready(strategy func(*appsv1.DaemonSet), stands, evicted, t
 
 // joined: two nodes go when an update is half done, one with an updated pod and one with an outdated one, and another one joins.
 func (w *predicted) joined(strategy func(*appsv1.DaemonSet)) {
-	w.halfway(3)
+	w.halfway()
 	pool := simulate.Pool{Name: w.namespace + "-more", Nodes: 1, Labels: map[string]string{"world": w.namespace}}
 	w.comesTo(simulate.EndDone, "3 v1 ready, 3 v2 ready", moment{
 		events: append(w.events(simulate.Event{What: simulate.RemoveNode}, 1, 5),
@@ -461,7 +462,7 @@ func (w *predicted) selected(strategy func(*appsv1.DaemonSet)) {
 	for _, i := range []int{0, 1, 4, 5} {
 		w.editNode(w.node(i), func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
 	}
-	w.halfway(3)
+	w.halfway()
 	w.comesTo(simulate.EndDone, "4 v3 ready", moment{away: 3, change: both(strategy, tag("v3"), func(ds *appsv1.DaemonSet) {
 		ds.Spec.Template.Spec.NodeSelector["disk"] = "ssd"
 	})})
@@ -475,4 +476,15 @@ func (w *predicted) selected(strategy func(*appsv1.DaemonSet)) {
 	w.comesTo(simulate.EndDone, "7 v4 ready", moment{change: both(tag("v4"), func(ds *appsv1.DaemonSet) {
 		delete(ds.Spec.Template.Spec.NodeSelector, "disk")
 	})})
+}
+
+// byHand: pods are updated as somebody deletes them, to the template of that moment: newer ones, and the first one again.
+func (w *predicted) byHand() {
+	w.installed(int32(w.nodes), onDelete)
+	w.comesTo(simulate.EndDone, "7 v1 ready", moment{change: tag("v2")})
+	w.comesTo(simulate.EndDone, "5 v1 ready, 2 v2 ready", w.deletedByHand(0, 1))
+	w.comesTo(simulate.EndDone, "5 v1 ready, 2 v2 ready", moment{change: tag("v3")})
+	w.comesTo(simulate.EndDone, "4 v1 ready, 1 v2 ready, 2 v3 ready", w.deletedByHand(1, 2))
+	w.comesTo(simulate.EndDone, "4 v1 ready, 1 v2 ready, 2 v3 ready", moment{change: tag("v1")})
+	w.comesTo(simulate.EndDone, "5 v1 ready, 2 v3 ready", w.deletedByHand(0, 3))
 }

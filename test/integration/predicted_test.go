@@ -92,6 +92,7 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"Orphan", 3, (*predicted).orphaned},
 		{"NodeSelector", 7, func(w *predicted) { w.selected(rolling(2, 0)) }},
 		{"NodeSelectorSurge", 7, func(w *predicted) { w.selected(rolling(0, 2)) }},
+		{"OnDelete", 7, (*predicted).byHand},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
