@@ -11,6 +11,9 @@
 // budget, of several pods the oldest stays, and so on. [ObeyedByKubernetes], [ObeyedByKruise] and [ObeyedByExtendedDaemonSet] say
 // which settings count.
 //
+// A plan says what a sync does, and not when there is one. The controller of Kubernetes makes none because a node gets a taint
+// with the effect NoSchedule, as long as its pod may stay. Its status then follows with the next sync.
+//
 // The controllers go over nodes in the order of a map. Which of many nodes come first is therefore chance; the seed draws it. All
 // else is equal for equal inputs.
 //
