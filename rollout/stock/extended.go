@@ -19,8 +19,8 @@ import (
 // DefaultReconcileFrequency is how often the ExtendedDaemonSet controller handles a replica set, if its manifest does not say.
 const DefaultReconcileFrequency = 10 * time.Second
 
-// ExtendedDaemonSet plans as the ExtendedDaemonSet controller does. It comes from [NewExtendedDaemonSet], and is not changed after
-// that, so that several goroutines may use it.
+// ExtendedDaemonSet plans as the ExtendedDaemonSet controller does. It comes from [NewExtendedDaemonSet], and is not changed
+// after that, so that several goroutines may use it.
 type ExtendedDaemonSet struct {
 	planner
 	frequency time.Duration

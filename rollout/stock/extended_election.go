@@ -60,8 +60,8 @@ func (s *extendedRound) goOn() {
 	}
 }
 
-// activate makes the replica set the active one. Nothing is on trial then. One that has failed and is promoted all the same, because
-// its canary is over, still counts as failed in the status.
+// activate makes the replica set the active one. Nothing is on trial then. One that has failed and is promoted all the same,
+// because its canary is over, still counts as failed in the status.
 func (s *extendedRound) activate(r *replicaSet, because canary.PhaseReason) {
 	s.because = because
 	if s.active != r || s.memory.Rollout.Revision != r.hash {
@@ -70,8 +70,9 @@ func (s *extendedRound) activate(r *replicaSet, because canary.PhaseReason) {
 	s.active, s.canary = r, canary.Record{Revision: r.hash, Verdict: s.canary.Verdict}
 }
 
-// established returns the replica set that is active although the memory was lost, or that was so before there was one: the one of
-// which there are most pods. It is the given one if more nodes have its pods than a canary would, and nil if there are no pods.
+// established returns the replica set that is active although the memory was lost, or that was so before there was one: the one
+// of which there are most pods. It is the given one if more nodes have its pods than a canary would, and nil if there are no
+// pods.
 func (s *extendedRound) established(update *replicaSet) *replicaSet {
 	pods := make(map[string]int32)
 	for _, n := range s.nodes {
@@ -124,9 +125,9 @@ func (s *extendedRound) validated(r *replicaSet) bool {
 	return name != "" && (name == r.name || name == r.hash || name == canary.Any)
 }
 
-// isOver reports whether the canary has lasted long enough, since the replica set was created and since a pod last restarted. What
-// ran meanwhile does not matter, and neither does whether the canary has failed. A canary of no duration is never over by the clock
-// while no pod has restarted.
+// isOver reports whether the canary has lasted long enough, since the replica set was created and since a pod last restarted.
+// What ran meanwhile does not matter, and neither does whether the canary has failed. A canary of no duration is never over by
+// the clock while no pod has restarted.
 func (s *extendedRound) isOver(r *replicaSet) bool {
 	options := s.spec.Strategy.Canary.Default()
 	if options.Mode == canary.Manual || *options.Duration == 0 && s.canary.Restarted.IsZero() {
@@ -172,7 +173,8 @@ func (s *extendedRound) try(r *replicaSet) bool {
 	return true
 }
 
-// desiredNodes is how many nodes are desired, of which the number of canary nodes is a percentage: by the stored status, or else now.
+// desiredNodes is how many nodes are desired, of which the number of canary nodes is a percentage: by the stored status, or else
+// now.
 func (s *extendedRound) desiredNodes() (nodes int32) {
 	if s.stored != nil {
 		return *s.stored
@@ -184,7 +186,8 @@ func (s *extendedRound) desiredNodes() (nodes int32) {
 }
 
 // choose adds nodes to those of the canary: the ones where pods have restarted least, of equal ones any. With anti-affinity each
-// value of the labels has an equal share, which nodes use up that do not run the pod, too. Nodes that run it no more are left out.
+// value of the labels has an equal share, which nodes use up that do not run the pod, too. Nodes that run it no more are left
+// out.
 func (s *extendedRound) choose(r *replicaSet, options canary.Options, wanted int) []string {
 	selector, err := metav1.LabelSelectorAsSelector(options.NodeSelector)
 	if options.NodeSelector == nil || err != nil {
@@ -308,7 +311,8 @@ func (s *extendedRound) reportTrial() {
 	case s.trial == nil:
 		trial.Phase, trial.Reason = canary.Idle, cmp.Or(s.because, canary.Stable)
 	default:
-		trial.Nodes, trial.Wanted, trial.Revision = slices.Sorted(slices.Values(s.canary.Nodes)), int32(len(s.canary.Nodes)), s.trial.hash
+		trial.Nodes, trial.Wanted = slices.Sorted(slices.Values(s.canary.Nodes)), int32(len(s.canary.Nodes))
+		trial.Revision = s.trial.hash
 		trial.Phase, trial.Reason = canary.Running, s.running()
 		if s.canary.Pause != nil {
 			trial.Finding = *s.canary.Pause
@@ -319,6 +323,7 @@ func (s *extendedRound) reportTrial() {
 	s.plan.Canary, s.stable = trial, s.active.hash
 	s.trialStatus = status.Trial{Reason: trial.Reason.String(), Message: trial.Message()}
 	switch trial.Phase {
+	case canary.Idle: // nothing is on trial
 	case canary.Running:
 		s.trialStatus.State = status.Canary
 		if trial.Reason == canary.NoNodes {

@@ -12,8 +12,8 @@ import (
 // How the controller judges the pods of a canary. It looks at pods that are there, of the revision on trial and not on their way
 // out: without one, nothing takes too long and no pause is lifted.
 
-// judge brings what is known of the trial up to date with its pods, which are given by node. It reports whether the controller could:
-// it panics about some pods, and then nothing is done.
+// judge brings what is known of the trial up to date with its pods, which are given by node. It reports whether the controller
+// could: it panics about some pods, and then nothing is done.
 func (s *extendedRound) judge(on map[string]*member) bool {
 	if s.spec.Strategy.Canary == nil {
 		return true // the canary was taken out of the spec, and the next call ends it
@@ -85,7 +85,9 @@ func (s *extendedRound) fail(judged *canary.Record, trouble trouble, options can
 }
 
 // finding is what is found now. An earlier one keeps its time.
-func (s *extendedRound) finding(earlier *canary.Finding, phase canary.Phase, reason canary.PhaseReason, pod *member) *canary.Finding {
+func (s *extendedRound) finding(
+	earlier *canary.Finding, phase canary.Phase, reason canary.PhaseReason, pod *member,
+) *canary.Finding {
 	at := s.now
 	if earlier != nil {
 		at = earlier.At

@@ -91,8 +91,8 @@ const (
 )
 
 // isCurrent reports whether the pod is what the replica set would create on the node. Of a setting it looks at what the setting
-// names, in the pod. Of the node's annotations it looks at their hash, which is on pods that the controller made; of other pods it
-// looks at what they were made with.
+// names, in the pod. Of the node's annotations it looks at their hash, which is on pods that the controller made; of other pods
+// it looks at what they were made with.
 func (s *extendedRound) isCurrent(r *replicaSet, n *node, pod *member) bool {
 	if pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != r.hash || !hasSetting(pod, s.settingOf(n)) {
 		return false
@@ -132,7 +132,8 @@ func hasSetting(pod *member, setting *placement.Override) bool {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
 		wanted, named := setting.Containers[container.Name]
-		if named && (!hasAll(container.Resources.Limits, wanted.Limits) || !hasAll(container.Resources.Requests, wanted.Requests)) {
+		has := &container.Resources
+		if named && (!hasAll(has.Limits, wanted.Limits) || !hasAll(has.Requests, wanted.Requests)) {
 			return false
 		}
 	}
@@ -148,7 +149,8 @@ func hasAll(amounts, wanted corev1.ResourceList) bool {
 	return true
 }
 
-// annotationHash is the hash that the controller makes of the annotations by which a node changes resources; empty: there are none.
+// annotationHash is the hash that the controller makes of the annotations by which a node changes resources; empty: there are
+// none.
 func (s *extendedRound) annotationHash(n *corev1.Node) string {
 	prefix := placement.OverrideAnnotationPrefix + s.spec.Namespace + "." + s.spec.Name + "."
 	var all []string

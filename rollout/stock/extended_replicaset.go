@@ -87,8 +87,8 @@ const (
 
 const failedStays = 2 * time.Minute
 
-// handled is when the controller last handled a replica set, and when it last created and deleted pods of it; by kind of condition.
-// In the memory each is a condition with the hash of the revision in its type.
+// handled is when the controller last handled a replica set, and when it last created and deleted pods of it; by kind of
+// condition. In the memory each is a condition with the hash of the revision in its type.
 type handled map[string]time.Time
 
 func readHandled(conditions []metav1.Condition, hash string, now time.Time) handled {

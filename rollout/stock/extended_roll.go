@@ -91,8 +91,8 @@ type roll struct {
 	desired, budget          int32
 }
 
-// surveyRoll finds what there is to do, and how much of the budget is left. Nodes whose pod is stuck are passed over, whatever its
-// revision, and as many of them as maxUnschedulable do not count.
+// surveyRoll finds what there is to do, and how much of the budget is left. Nodes whose pod is stuck are passed over, whatever
+// its revision, and as many of them as maxUnschedulable do not count.
 func (s *extendedRound) surveyRoll(r *replicaSet, views []view) (found roll) {
 	stuck := int32(0)
 	for _, v := range views {
@@ -125,8 +125,8 @@ func (s *extendedRound) surveyRoll(r *replicaSet, views []view) (found roll) {
 	return found
 }
 
-// isStuck reports whether the controller takes the pod for stuck: it has not been bound for ten minutes, or is still there its grace
-// period after the time at which it should have been gone.
+// isStuck reports whether the controller takes the pod for stuck: it has not been bound for ten minutes, or is still there its
+// grace period after the time at which it should have been gone.
 func (s *extendedRound) isStuck(pod *member) bool {
 	if pod.Spec.NodeName == "" {
 		const patience = 10 * time.Minute

@@ -78,8 +78,8 @@ func TestExtendedFailedCanary(t *testing.T) {
 	}
 }
 
-// TestExtendedReplacesAnyPods: pods that are not ready make room in the budget, and then any go. In a rollout of which two nodes may
-// be down, two that were ready go beside one that was not.
+// TestExtendedReplacesAnyPods: pods that are not ready make room in the budget, and then any go. In a rollout of which two nodes
+// may be down, two that were ready go beside one that was not.
 func TestExtendedReplacesAnyPods(t *testing.T) {
 	spec, s := outdated(8, kit.MaxUnavailable("2"))
 	kit.Unready()(s.Pods[0])

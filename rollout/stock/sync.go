@@ -277,7 +277,8 @@ func (s *round) read(object *corev1.Pod) member {
 // ignores reports whether a pod that is marked for deletion counts for nothing: one that has ended, and one that the selector no
 // longer matches. Only the controller of Kubernetes does not wait for both.
 func (s *round) ignores(pod *corev1.Pod) bool {
-	return !s.kruise && !s.extended && pod.DeletionTimestamp != nil && (lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
+	return !s.kruise && !s.extended && pod.DeletionTimestamp != nil &&
+		(lifecycle.Terminal(pod) || !s.selector.Matches(labels.Set(pod.Labels)))
 }
 
 // oldestFirst orders the pods of a node: those that are not bound come last.

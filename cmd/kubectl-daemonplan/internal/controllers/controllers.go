@@ -38,8 +38,8 @@ func Parse(name string) (Name, error) {
 		return Name(name), nil
 	default:
 		return "", fmt.Errorf("--controller %s: it is %s, the DaemonSet controller of Kubernetes, %s, that of OpenKruise, "+
-			"%s, that of ExtendedDaemonSets, or %s, a controller that plans with this library", text.Printable(name), Kubernetes, Kruise,
-			EDS, Daemonplan)
+			"%s, that of ExtendedDaemonSets, or %s, a controller that plans with this library",
+			text.Printable(name), Kubernetes, Kruise, EDS, Daemonplan)
 	}
 }
 

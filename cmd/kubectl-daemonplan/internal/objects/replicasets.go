@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,8 +55,8 @@ func (in *Input) ReplicaSetsOf(s *Set) []*ReplicaSet {
 	return list
 }
 
-// SnapshotOfReplicaSets is what the set's own controller sees: its replica sets are the revisions, and what it keeps in the status
-// of these and of the set is the memory. Without replica sets it is the same as [Input.Snapshot].
+// SnapshotOfReplicaSets is what the set's own controller sees: its replica sets are the revisions, and what it keeps in the
+// status of these and of the set is the memory. Without replica sets it is the same as [Input.Snapshot].
 func (in *Input) SnapshotOfReplicaSets(s *Set, now time.Time) (rollout.Snapshot, rollout.Claims, error) {
 	list := in.ReplicaSetsOf(s)
 	if len(list) == 0 {
@@ -141,9 +142,7 @@ func (s *Set) revision(r *ReplicaSet, number int64) (*appsv1.ControllerRevision,
 // labelled are the labels of a template with the hash of its revision.
 func (s *Set) labelled(of map[string]string, hash string) map[string]string {
 	labels := map[string]string{appsv1.DefaultDaemonSetUniqueLabelKey: hash}
-	for key, value := range of {
-		labels[key] = value
-	}
+	maps.Copy(labels, of)
 	return labels
 }
 
@@ -193,7 +192,8 @@ func (s *Set) recall(list []*ReplicaSet) error {
 			switch record := &s.Memory.Canary; {
 			case c.Type == "Active" && holds && r.Name == object.Status.ActiveReplicaSet:
 				s.Memory.Rollout.Began = c.LastTransitionTime.Time
-			case c.Type == "LastFullSync", c.Type == "PodCreation", c.Type == "PodDeletion", c.Type == "Canary-Failed" && holds && !tried:
+			case c.Type == "LastFullSync", c.Type == "PodCreation", c.Type == "PodDeletion",
+				c.Type == "Canary-Failed" && holds && !tried:
 				s.Memory.Conditions = append(s.Memory.Conditions, metav1.Condition{
 					Type: c.Type + "-" + hash, Status: metav1.ConditionTrue, Reason: c.Type, LastTransitionTime: c.LastUpdateTime,
 				})

@@ -22,8 +22,8 @@ type Document struct {
 	Namespace           string `json:"namespace"`
 	Name                string `json:"name"`
 	DaemonSetAPIVersion string `json:"daemonSetAPIVersion"`
-	// Controller is whose plan it is: kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, eds, that of
-	// ExtendedDaemonSets, or daemonplan.
+	// Controller is whose plan it is: kubernetes, the DaemonSet controller of Kubernetes, kruise, that of OpenKruise, eds, that
+	// of ExtendedDaemonSets, or daemonplan.
 	Controller controllers.Name `json:"controller"`
 	// Now is the time that the plan is for. NextWake is when to plan again at the latest; absent: not before something changes.
 	Now      string `json:"now"`

@@ -203,4 +203,3 @@ func outagesInWords(o outage.Options) []string {
 	}
 	return append(lines, line+".")
 }
-

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
@@ -18,7 +19,6 @@ import (
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 	"github.com/daemonplan/daemonplan/rollout/stage"
-	"sigs.k8s.io/yaml"
 )
 
 // found is a set of a file, or the mistake that keeps it from being one.
@@ -63,8 +63,8 @@ func read(f *objects.Files, name string) ([]found, error) {
 		list = append(list, one)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io and no ExtendedDaemonSet in it, and it is no "+
-			"policy itself: one has the keys stages, domains, failures or outages", file.Name)
+		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io and no ExtendedDaemonSet in it, and it is "+
+			"no policy itself: one has the keys stages, domains, failures or outages", file.Name)
 	}
 	return list, nil
 }
@@ -75,18 +75,23 @@ func bare(content []byte) bool {
 	if err := yaml.Unmarshal(content, &keys); err != nil || keys["kind"] != nil || keys["apiVersion"] != nil {
 		return false
 	}
-	return slices.ContainsFunc([]string{"outages", "domains", "stages", "approved", "expedite", "failures"}, func(key string) bool {
+	return slices.ContainsFunc(policyKeys, func(key string) bool {
 		_, has := keys[key]
 		return has
 	})
 }
+
+// policyKeys are what a policy may have.
+var policyKeys = []string{"outages", "domains", "stages", "approved", "expedite", "failures"}
 
 // readBare reads a policy as that of a DaemonSet with a budget of one node.
 func readBare(file objects.File) found {
 	one := found{place: file.Name, bare: true}
 	object, err := json.Marshal(map[string]any{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
-		"metadata": map[string]any{"name": "policy", "annotations": map[string]string{manifest.PolicyAnnotation: string(file.Text)}},
+		"metadata": map[string]any{
+			"name": "policy", "annotations": map[string]string{manifest.PolicyAnnotation: string(file.Text)},
+		},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]string{"app": "policy"}},
 			"template": map[string]any{
@@ -177,15 +182,17 @@ func warnings(policy rollout.Policy) (lines []string) {
 	var before []stage.Stage
 	for _, s := range policy.Stages {
 		for _, earlier := range before {
+			why := ""
 			switch {
 			case all(earlier.Selector):
-				lines = append(lines, fmt.Sprintf("stage %s has no node: stage %s before it takes all that are left", s.Name, earlier.Name))
+				why = "takes all that are left"
 			case reflect.DeepEqual(earlier.Selector, s.Selector):
-				lines = append(lines, fmt.Sprintf("stage %s has no node: stage %s before it has the same selector", s.Name, earlier.Name))
-			default:
-				continue
+				why = "has the same selector"
 			}
-			break
+			if why != "" {
+				lines = append(lines, fmt.Sprintf("stage %s has no node: stage %s before it %s", s.Name, earlier.Name, why))
+				break
+			}
 		}
 		before = append(before, s)
 	}
@@ -198,7 +205,8 @@ func warnings(policy rollout.Policy) (lines []string) {
 		lines = append(lines, "expedite has no effect: there are no stages to pass")
 	}
 	if f := policy.Failures; f != nil && f.MaxRestarts == nil {
-		lines = append(lines, "failures: a pod that crashes again and again, and is ready in between, is found by maxRestarts alone")
+		lines = append(lines,
+			"failures: a pod that crashes again and again, and is ready in between, is found by maxRestarts alone")
 	}
 	return lines
 }
