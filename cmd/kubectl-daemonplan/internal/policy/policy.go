@@ -63,8 +63,8 @@ func read(f *objects.Files, name string) ([]found, error) {
 		list = append(list, one)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io and no ExtendedDaemonSet in it, and it is "+
-			"no policy itself: one has the keys stages, domains, failures or outages", file.Name)
+		return nil, fmt.Errorf("%s: there is no DaemonSet of apps/v1 or apps.kruise.io and no ExtendedDaemonSet in it, and it "+
+			"is no policy itself: one has the keys stages, domains, failures or outages", file.Name)
 	}
 	return list, nil
 }
