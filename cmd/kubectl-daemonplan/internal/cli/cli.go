@@ -37,9 +37,11 @@ type program struct {
 	terminal func() bool
 	// getenv is the environment. Nothing else looks at it but the libraries, which read what says where the kubeconfig is.
 	getenv func(string) string
-	out    bytes.Buffer
-	notes  bytes.Buffer // for standard error
-	direct direct
+	// silence is how long a request may be without an answer before it is said; zero: cluster.LongestSilence.
+	silence time.Duration
+	out     bytes.Buffer
+	notes   bytes.Buffer // for standard error
+	direct  direct
 }
 
 // newProgram is the command in an environment without variables.

@@ -96,6 +96,8 @@ const planLong = `
 It prints the state of the rollout, its budget, the revisions, the actions that a controller would take now, in their order, and
 what the other nodes wait for. With --change it prints what the change would restart, where, and in what order.
 
+Of more than 40 nodes it prints groups and numbers where there would be many lines; -o wide prints all of them.
+
 The clock of a canary is in the memory of the plan. To see a canary come to its end, keep what -o json prints, and pass it to
 the next call with --memory. Without it the clock starts at --now.
 

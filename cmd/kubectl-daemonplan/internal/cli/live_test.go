@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster/fakeapi"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 )
 
 // live runs the program on a cluster with that kubeconfig. Answer is what is typed at a terminal; without a terminal it is "-".
@@ -244,6 +246,44 @@ func TestLiveClaims(t *testing.T) {
 		code, stdout, stderr := live(server.Kubeconfig(t, "web"), "-", "plan")
 		if code != 0 || strings.Contains(stdout, found) != tt.found || strings.Contains(stdout, unknown) != tt.unknown {
 			t.Errorf("%s: exit code %d, %s\n%s", tt.name, code, stderr, stdout)
+		}
+	}
+}
+
+// answering is a stream whose first line has the API server answer.
+type answering struct {
+	server *fakeapi.Server
+	bytes.Buffer
+}
+
+func (a *answering) Write(data []byte) (int, error) {
+	a.server.Answer()
+	return a.Buffer.Write(data)
+}
+
+// TestLiveServerHangs has an API server accept connections and answer nothing, until somebody has been told.
+func TestLiveServerHangs(t *testing.T) {
+	t.Parallel()
+	const silence = `The API server at http://127\.0\.0\.1:\d+ has not answered since \d\d:\d\d:\d\d UTC \(\d+s ago\)\. ` +
+		`It was asked for the groups of its API\.\n`
+	for _, args := range [][]string{{"plan"}, {"get"}, {"diff"}, {"explain", "a"}, {"rollout", "status"}, {"pods"}, {"watch"}} {
+		server := fakeapi.NewRollout(t, fakeapi.OnDelete)
+		server.Hang()
+		stdout, stderr := &answering{server: server}, &answering{server: server}
+		p := &program{
+			streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr},
+			clock:   fleetTime, terminal: func() bool { return false }, silence: 20 * time.Millisecond,
+		}
+		code := p.run(append(args, "--kubeconfig", server.Kubeconfig(t, "web")))
+		said, want, wantCode := stderr.String(), "^"+silence, exit.OK
+		if args[0] == "diff" || args[0] == "rollout" { // the answer is negative
+			wantCode = exit.Negative
+		}
+		if args[0] == "watch" { // it goes into the log, and the watch goes on
+			said, want, wantCode = stdout.String(), `^\S+Z `+silence+`(?s:.*)\S+Z Running \(OnDelete\): 0 of 3 nodes`, exit.Negative
+		}
+		if code != wantCode || !regexp.MustCompile(want).MatchString(said) || stdout.Len() == 0 {
+			t.Errorf("%q: exit code %d, want %q\n%s%s", args, code, want, stdout, stderr)
 		}
 	}
 }

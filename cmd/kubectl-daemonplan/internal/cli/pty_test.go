@@ -202,7 +202,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Error("the view is not on a screen of its own")
 	}
 	server.Put(fakeapi.Pod("a", "v2", false))
-	c.see(`Not available \(1\)\n  a: container agent: CrashLoopBackOff, last OOMKilled with exit code 137, 17`)
+	c.see(`Not available \(1\)\n  ! a: container agent: CrashLoopBackOff, last OOMKilled with exit code 137, 17`)
 	server.Put(fakeapi.Pod("a", "v2", true))
 	c.see(`(?s)Updating: 1 of 3.*Last change \d\d:\d\d:\d\d \(\d+s ago\): a was starting, is updated`)
 
@@ -228,7 +228,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	if code := c.end(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, c.text())
 	}
-	if !strings.Contains(c.written(), "\x1b[33m") {
+	if !strings.Contains(c.written(), "\x1b[36m") {
 		t.Error("there is no colour")
 	}
 }
@@ -272,6 +272,17 @@ func TestWatchForbiddenLater(t *testing.T) {
 	server.Expire()
 	c.see(`^error: the cluster: pods in namespace web cannot be watched, for whi`)
 	if code := c.end(); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestWatchTimesOutOnATerminal: the exit code is that of a log.
+func TestWatchTimesOutOnATerminal(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	c := onTerminal(t, nil, append(watchArgs(t, server), "--timeout", "100ms")...)
+	c.see(`error: the rollout is not complete after 1s: `)
+	if code := c.end(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type source struct {
 	// controller is the flag for whose plan it is; settings have it when it has been checked.
 	controller string
 	timing     bool
+	timeout    time.Duration // of a watch; 0: it has none
 
 	// These two are for plan, explain and diff.
 	change     string
@@ -187,11 +189,31 @@ func (s *source) load(ctx context.Context, namespace string) (in *objects.Input,
 		return s.input, s.input.Read(&s.reader, s.files)
 	}
 	if s.cluster == nil {
-		if s.cluster, err = cluster.New(s.kube); err != nil {
+		if err := s.connect(); err != nil {
 			return nil, err
 		}
 	}
 	return s.cluster.Sets(ctx, namespace)
+}
+
+// connect connects to the cluster. Whoever waits for an API server that does not answer is told once on standard error.
+func (s *source) connect() error {
+	return s.connectAnd(func(silence string) { fmt.Fprintln(s.streams.ErrOut, silence) })
+}
+
+// connectAnd connects to the cluster. Tell is called once with what to say if the API server does not answer.
+func (s *source) connectAnd(tell func(silence string)) (err error) {
+	if s.cluster, err = cluster.New(s.kube); err != nil {
+		return err
+	}
+	said := false
+	s.cluster.OnSilence(cmp.Or(s.silence, cluster.LongestSilence), func(list []cluster.Unanswered) {
+		if len(list) > 0 && !said {
+			said = true
+			tell(cluster.Silence(list, time.Now()))
+		}
+	})
+	return nil
 }
 
 // read reads the set that is meant, and what a plan for it is made from.
@@ -201,7 +223,7 @@ func (s *source) read(ctx context.Context, set string) (*objects.Input, *objects
 		return nil, nil, err
 	}
 	if s.live() {
-		if s.cluster, err = cluster.New(s.kube); err != nil {
+		if err := s.connect(); err != nil {
 			return nil, nil, err
 		}
 		return s.cluster.Read(ctx, ref)

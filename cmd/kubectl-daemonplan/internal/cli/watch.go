@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/watch"
 )
 
@@ -14,13 +15,17 @@ const watchLong = `
 On a terminal it is one screen: how far the rollout is, how much of the budget is taken, the states of the nodes by zone, which
 nodes are not available and why, what nodes wait for, how much time is left at the pace that was seen, and when a plan looks
 again. It plans again when the cluster changes, at most once a second. The arrow keys scroll; q, Esc or Ctrl-C end it, with exit
-code 0.
+code 0, and --timeout with exit code 1.
 
 If standard input or output is no terminal, it prints a line when something that matters has changed, and ends by itself: with
 exit code 0 when the rollout is complete, or as complete as partition and nodeSelector let it be; with 1 when it goes on only when
 somebody acts (it is stuck, paused or frozen, its canary has failed or is paused, or the strategy is OnDelete), when no further
 node was updated and available for 10 minutes beside minReadySeconds and the grace period of the pods, when the cluster cannot be
-reached for 10 minutes, or when the set is deleted.
+reached for 10 minutes, when the set is deleted, or after --timeout, when it also says what is not done yet. Lines that repeat the
+last one or two are counted instead.
+
+An API server that accepts connections but does not answer is waited for; within 10 seconds it is said which server that is, what
+it was asked for, and since when.
 
 It only reads: it lists and watches the set, nodes, and in the namespace of the set pods and controllerrevisions (and
 extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be allowed. The clock of a canary starts
@@ -32,7 +37,10 @@ const watchExample = `
   kubectl daemonplan watch ds/node-agent -n kube-system
 
   # In a script: wait until the rollout is complete, and fail if it stops
-  kubectl daemonplan watch ds/node-agent -n kube-system > rollout.log && ./smoke-test`
+  kubectl daemonplan watch ds/node-agent -n kube-system > rollout.log && ./smoke-test
+
+  # The same, for at most half an hour
+  kubectl daemonplan watch ds/node-agent -n kube-system --timeout 30m > rollout.log`
 
 func (p *program) watchCommand() *cobra.Command {
 	s := &source{program: p}
@@ -45,12 +53,17 @@ func (p *program) watchCommand() *cobra.Command {
 	s.settingFlags(f)
 	s.controllerFlag(f)
 	s.clusterFlags(f)
+	f.DurationVar(&s.timeout, "timeout", 0,
+		"end with exit code 1 after this `DURATION` if the rollout is not complete by then; 0 waits forever")
 	c.ValidArgsFunction = s.complete
 	c.Args = oneSet
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if c.Flags().Changed("filename") || c.Flags().Changed("example") {
 			return errors.New("watch follows a cluster: what --filename and --example read does not change; " +
 				"plan prints what is in it, and simulate plays a rollout")
+		}
+		if s.timeout < 0 {
+			return fmt.Errorf("--timeout %s: must not be negative; 0 waits forever", s.timeout)
 		}
 		return s.check(c)
 	}
@@ -63,17 +76,34 @@ func (s *source) watch(ctx context.Context, set string) error {
 	if err != nil {
 		return err
 	}
-	if s.cluster, err = cluster.New(s.kube); err != nil {
-		return err
+	onScreen := isTerminal(s.streams.In) && isTerminal(s.streams.Out) && s.getenv("TERM") != "dumb"
+	if onScreen { // which is not there yet
+		err = s.connect()
+	} else {
+		err = s.connectAnd(func(silence string) { fmt.Fprintln(&s.direct, watch.LogLine(time.Now(), silence)) })
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	watched, err := s.cluster.Watch(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if isTerminal(s.streams.In) && isTerminal(s.streams.Out) && s.getenv("TERM") != "dumb" {
+	ctx, stop := s.limited(ctx)
+	defer stop()
+	watched, err := s.cluster.Watch(ctx, ref)
+	if err != nil {
+		if timeout, ok := errors.AsType[watch.TimeoutError](context.Cause(ctx)); ok {
+			return timeout.Stopped(err.Error())
+		}
+		return err
+	}
+	if onScreen {
 		return watch.Screen(ctx, watched, s.settings, s.streams.In, s.streams.Out)
 	}
 	return watch.Lines(ctx, watched, s.settings, &s.direct)
+}
+
+// limited is a context that ends with the timeout.
+func (s *source) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, s.timeout, watch.TimeoutError(s.timeout))
 }

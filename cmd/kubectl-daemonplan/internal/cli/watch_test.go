@@ -48,6 +48,22 @@ func TestWatchLines(t *testing.T) {
 	}
 }
 
+// TestWatchTimeout ends a watch of a rollout that goes on, and one of a server that never answers.
+func TestWatchTimeout(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	server.Hang()
+	code, stdout, stderr := live(server.Kubeconfig(t, "web"), "-", "watch", "--timeout", "30ms")
+	const silent = `^error: the rollout is not complete after 1s: the cluster at http://127\.0\.0\.1:\d+ cannot be read: .*: timed out after 1s\n$`
+	if code != 1 || !regexp.MustCompile(silent).MatchString(stderr) {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = live(server.Kubeconfig(t, "web"), "-", "watch", "--timeout", "-1s")
+	if code != 2 || stderr != "error: --timeout -1s: must not be negative; 0 waits forever\n" {
+		t.Errorf("a negative one: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 func TestWatchBrokenOutput(t *testing.T) {
 	t.Parallel()
 	server := fakeapi.NewRollout(t, fakeapi.Rolling)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,8 @@ type Cluster struct {
 	core      coreclient.CoreV1Interface
 	apps      appsclient.AppsV1Interface
 	dynamic   dynamic.Interface
-	discovery discovery.ServerGroupsInterface
+	discovery discovery.ServerGroupsInterfaceWithContext
+	waits     *waits
 	host      string
 	hint      string // what may be wrong if the host cannot be read
 }
@@ -85,6 +87,10 @@ func ForConfig(config *rest.Config) (*Cluster, error) {
 	config.QPS, config.Burst = 50, 300
 	config.WarningHandler = rest.NoWarnings{}
 	config.Dial = (&net.Dialer{Timeout: dialTime}).DialContext
+	silence := &waits{
+		base: basePath(config.Host), after: LongestSilence, tell: func([]Unanswered) {}, open: make(map[*http.Request]*waiting),
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchful{silence, next} })
 	// All clients share one, and so its connection.
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -95,7 +101,7 @@ func ForConfig(config *rest.Config) (*Cluster, error) {
 	objectsConfig := rest.CopyConfig(config)
 	// Nodes and pods are most of what is read. Protobuf takes a third of the time of JSON.
 	objectsConfig.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	c := &Cluster{host: config.Host}
+	c := &Cluster{host: config.Host, waits: silence}
 	if c.core, err = coreclient.NewForConfigAndClient(objectsConfig, client); err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Host, err)
 	}
@@ -138,7 +144,7 @@ type broken struct {
 }
 
 func (c *Cluster) sets(ctx context.Context, namespace string) (*objects.Input, []broken, error) {
-	groups, err := c.discovery.ServerGroups()
+	groups, err := c.discovery.ServerGroupsWithContext(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s at %s cannot be read: %w%s", Origin, c.host, err, c.hint)
 	}

@@ -93,6 +93,7 @@ func (c *Cluster) Watch(ctx context.Context, ref objects.Ref) (*Watch, error) {
 		ctx:     klog.NewContext(ctx, logr.Discard()), // client-go would write into the screen
 		changed: make(chan struct{}, 1),
 	}
+	c.OnSilence(c.silence(), func([]Unanswered) { w.notify() })
 	w.others = slices.DeleteFunc(input.Sets, func(other *objects.Set) bool { return other == set })
 	namespace := set.Spec.Namespace
 	w.set = w.followSet(version)
@@ -337,6 +338,9 @@ func (w *Watch) Broken() []Broken {
 	slices.SortStableFunc(list, func(a, b Broken) int { return a.Since.Compare(b.Since) })
 	return list
 }
+
+// Unanswered lists what the API server has not answered for too long, the oldest first; empty: nothing.
+func (w *Watch) Unanswered() []Unanswered { return w.cluster.waits.list() }
 
 // ready reports whether all objects have been read, and changes of them will be.
 func (s *source) ready() bool {

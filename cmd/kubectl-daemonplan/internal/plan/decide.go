@@ -28,6 +28,9 @@ type Result struct {
 	claims rollout.Claims
 	hashes map[string][]string // see pods
 	begins time.Time           // when the first nodes are begun; see order
+
+	// Of a report: whether it is to be brief, and whether it has left out what a wide one has.
+	brief, omits bool
 }
 
 // Decide makes the plan of a controller; with the empty name, of the one that runs the set. These four calls are all that a

@@ -126,15 +126,11 @@ func (r *Result) overview() Overview {
 	o.More = append(o.More, r.warningLines()...)
 	for i := range r.Plan.Decisions {
 		d := &r.Plan.Decisions[i]
-		held := d.Reason == rollout.ReasonHeld || d.Reason == rollout.ReasonPartitionedScaling
-		switch {
-		case !d.Facts.Has(status.Desired):
-		case d.State == rollout.StateUpdated:
+		if d.Facts.Has(status.Desired) && d.State == rollout.StateUpdated {
 			o.Settled++
-		case !held:
-			o.Left++
 		}
 	}
+	o.Left = len(r.Left())
 	o.States, o.Zones = r.zones()
 	o.Troubles = r.troubles()
 	for _, line := range []*string{&o.Set, &o.Revision, &o.State, &o.Budget, &o.Wake} {
@@ -146,6 +142,20 @@ func (r *Result) overview() Overview {
 		}
 	}
 	return o
+}
+
+// Left lists the nodes that are to get an available pod of the update revision, and may, in the order of their names.
+func (r *Result) Left() []string {
+	var nodes []string
+	for i := range r.Plan.Decisions {
+		d := &r.Plan.Decisions[i]
+		held := d.Reason == rollout.ReasonHeld || d.Reason == rollout.ReasonPartitionedScaling
+		if d.Facts.Has(status.Desired) && d.State != rollout.StateUpdated && !held {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // updateText is the number and the name of the update revision.

@@ -84,8 +84,11 @@ const partsShown = 20
 
 // shownParts are the first and the last part to list: from the last one that is done, unless all fit.
 func (r *Result) shownParts() (from, to int) {
-	all := r.Plan.Parts
-	if len(all) <= partsShown {
+	all, most := r.Plan.Parts, partsShown
+	if r.brief {
+		most = briefParts
+	}
+	if len(all) <= most {
 		return 0, len(all)
 	}
 	passed := func(p rollout.PartState) bool { return p.Phase == stage.Done || p.Phase == stage.Skipped }
@@ -93,8 +96,8 @@ func (r *Result) shownParts() (from, to int) {
 	if from < 0 {
 		from = len(all)
 	}
-	from = max(min(from-1, len(all)-partsShown), 0)
-	return from, from + partsShown
+	from = max(min(from-1, len(all)-most), 0)
+	return from, from + most
 }
 
 // reportParts prints the parts of the stages, in the order in which they are opened. Without stages it prints nothing.
@@ -165,7 +168,10 @@ func (r *Result) partNote(p *rollout.PartState) string {
 		words = append(words, "nothing shows that the revision works: all nodes are left out")
 	case p.Phase == stage.Open && len(p.Blocking) > 0:
 		blocking := strings.Join(p.Blocking, ", ")
-		if more := int(p.Behind+p.Unavailable) - len(p.Blocking); more > 0 {
+		if r.brief {
+			blocking = p.Blocking[0]
+		}
+		if more := int(p.Behind+p.Unavailable) - strings.Count(blocking, ", ") - 1; more > 0 {
 			blocking += fmt.Sprintf(" and %d more", more)
 		}
 		words = append(words, "not done: "+blocking)

@@ -129,12 +129,23 @@ func (r *Result) reportPatches(out io.Writer, reasons func(string, rollout.Reaso
 		podWidth = max(podWidth, utf8.RuneCountInString(text.Printable(patches[0].Pod)))
 	}
 	fmt.Fprintf(out, "Patch %s (%s):\n", text.Counted(len(pods), "pod"), text.Agree(len(r.Plan.Patches), "patch", "patches"))
-	for _, patches := range pods {
-		first := &patches[0]
+	verbOf := func(first *rollout.Patch) rollout.Verb {
 		verb := verbs[first.Node+"/"+first.Pod]
 		if verb != rollout.VerbPrepare && verb != rollout.VerbUpdate {
-			verb = rollout.VerbPatch
+			return rollout.VerbPatch
 		}
+		return verb
+	}
+	rows := make([]row, len(pods))
+	for i, patches := range pods {
+		rows[i] = row{patches[0].Node, fmt.Sprintf("%s, %s", verbOf(&patches[0]), patches[0].Reason)}
+	}
+	if r.grouped(out, "pod", rows) {
+		return
+	}
+	for _, patches := range pods {
+		first := &patches[0]
+		verb := verbOf(first)
 		fmt.Fprintf(out, "  %-*s  %-*s  %s, %s\n", nodeWidth, text.Printable(first.Node), podWidth, text.Printable(first.Pod),
 			verb, text.Printable(reasons(first.Node, first.Reason)))
 		for i := range patches {

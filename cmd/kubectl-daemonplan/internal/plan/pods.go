@@ -125,11 +125,11 @@ func byNode(list []podWait) []podWait {
 func (r *Result) reportPods(out io.Writer) {
 	if list := r.updating(); len(list) > 0 {
 		fmt.Fprintf(out, "\n%s under way:\n", text.Counted(len(list), "in-place update"))
-		reportPodWaits(out, list)
+		r.reportPodWaits(out, list)
 	}
 	if list := r.hookWaits(); len(list) > 0 {
 		fmt.Fprintf(out, "\n%s for a hook:\n", text.Agree(len(list), "pod waits", "pods wait"))
-		reportPodWaits(out, list)
+		r.reportPodWaits(out, list)
 	}
 }
 
@@ -154,7 +154,14 @@ func (w podWait) what() string {
 	}
 }
 
-func reportPodWaits(out io.Writer, list []podWait) {
+func (r *Result) reportPodWaits(out io.Writer, list []podWait) {
+	rows := make([]row, len(list))
+	for i, w := range list {
+		rows[i] = row{w.Node, w.what()}
+	}
+	if r.grouped(out, "pod", rows) {
+		return
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, w := range list {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", text.Cells(cmp.Or(w.Node, "<none>"), w.Pod, cmp.Or(w.State, "-"), w.what())...)

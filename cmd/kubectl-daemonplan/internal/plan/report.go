@@ -24,8 +24,22 @@ import (
 	"github.com/daemonplan/daemonplan/status"
 )
 
-// Report prints the plan as text. With wide, it adds a line for every node.
+// Report prints the plan as text. With wide, it adds a line for every node. Without it, the report of a large fleet is brief: it
+// has groups and numbers of nodes.
 func (r *Result) Report(out io.Writer, wide bool) {
+	shown := *r
+	shown.brief = !wide && r.isLarge()
+	shown.report(out)
+	if shown.omits {
+		fmt.Fprintln(out, "The fleet is large, and these are groups: -o wide has a line for every node.")
+	}
+	if wide {
+		fmt.Fprintln(out)
+		fmt.Fprint(out, r.nodeTable())
+	}
+}
+
+func (r *Result) report(out io.Writer) {
 	r.reportProgress(out)
 	fmt.Fprintln(out)
 	r.reportRevisions(out)
@@ -45,10 +59,6 @@ func (r *Result) Report(out io.Writer, wide bool) {
 	}
 	if line := r.ignoredLine(); line != "" {
 		fmt.Fprintln(out, line)
-	}
-	if wide {
-		fmt.Fprintln(out)
-		fmt.Fprint(out, r.nodeTable())
 	}
 }
 
@@ -76,8 +86,9 @@ func (r *Result) reportProgress(out io.Writer) {
 
 // reportWaits prints what nodes wait for, and when to look again.
 func (r *Result) reportWaits(out io.Writer) {
-	for _, line := range append(r.waitLines(), r.wakeLine()) {
-		fmt.Fprintln(out, text.Printable(line))
+	waits := r.first(r.waitLines(), briefWaits, "more line of nodes that wait", "more lines of nodes that wait")
+	for _, line := range append(waits, r.wakeLine()) {
+		fmt.Fprintln(out, r.cut(text.Printable(line)))
 	}
 }
 
@@ -225,35 +236,74 @@ func (r *Result) reportActions(out io.Writer) {
 		fmt.Fprintf(out, "%s revision %s (number %d)\n", text.Cells(capital(action.Verb.String()), action.Name, action.Number)...)
 	}
 	r.reportPatches(out, reasons)
-	if n := len(r.Plan.Pulls); n > 0 {
-		fmt.Fprintf(out, "Start %s:\n", text.Counted(n, "pull"))
-		list := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, action := range r.Plan.Pulls {
-			fmt.Fprintf(list, "  %s\t%s\trevision %s\n", text.Cells(action.Node, action.Image, action.Revision)...)
-		}
-		_ = list.Flush() // it writes to memory
+	r.reportPulls(out)
+	r.reportDeletes(out, reasons)
+	r.reportCreates(out, reasons)
+}
+
+func (r *Result) reportPulls(out io.Writer) {
+	if len(r.Plan.Pulls) == 0 {
+		return
 	}
-	if n := len(r.Plan.Deletes); n > 0 {
-		list := section(out, "Delete", n)
-		for _, action := range r.Plan.Deletes {
-			fmt.Fprintf(list, "  %s\t%s\t%s\n", text.Cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
-		}
-		_ = list.Flush() // it writes to memory
+	fmt.Fprintf(out, "Start %s:\n", text.Counted(len(r.Plan.Pulls), "pull"))
+	rows := make([]row, len(r.Plan.Pulls))
+	for i, action := range r.Plan.Pulls {
+		rows[i] = row{action.Node, fmt.Sprintf("%s, revision %s", action.Image, action.Revision)}
 	}
-	if n := len(r.Plan.Creates); n > 0 {
-		list := section(out, "Create", n)
-		for _, action := range r.Plan.Creates {
-			because := reasons(action.Node, action.Reason)
-			if action.Canary {
-				because += ", for the canary"
-			}
-			if resources := resourcesText(action.Resources); resources != "" {
-				because += "; " + resources
-			}
-			fmt.Fprintf(list, "  %s\trevision %s\t%s\n", text.Cells(action.Node, action.Revision, because)...)
-		}
-		_ = list.Flush() // it writes to memory
+	if r.grouped(out, "node", rows) {
+		return
 	}
+	list := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, action := range r.Plan.Pulls {
+		fmt.Fprintf(list, "  %s\t%s\trevision %s\n", text.Cells(action.Node, action.Image, action.Revision)...)
+	}
+	_ = list.Flush() // it writes to memory
+}
+
+func (r *Result) reportDeletes(out io.Writer, reasons func(string, rollout.Reason) string) {
+	if len(r.Plan.Deletes) == 0 {
+		return
+	}
+	list := section(out, "Delete", len(r.Plan.Deletes))
+	rows := make([]row, len(r.Plan.Deletes))
+	for i, action := range r.Plan.Deletes {
+		rows[i] = row{action.Node, action.Reason.String()}
+	}
+	if r.grouped(out, "pod", rows) {
+		return
+	}
+	for _, action := range r.Plan.Deletes {
+		fmt.Fprintf(list, "  %s\t%s\t%s\n", text.Cells(action.Node, action.Pod, reasons(action.Node, action.Reason))...)
+	}
+	_ = list.Flush() // it writes to memory
+}
+
+func (r *Result) reportCreates(out io.Writer, reasons func(string, rollout.Reason) string) {
+	if len(r.Plan.Creates) == 0 {
+		return
+	}
+	list := section(out, "Create", len(r.Plan.Creates))
+	rows := make([]row, len(r.Plan.Creates))
+	for i, action := range r.Plan.Creates {
+		rows[i] = row{action.Node, fmt.Sprintf("revision %s, %s", action.Revision, action.Reason)}
+		if action.Canary {
+			rows[i].kind += ", for the canary"
+		}
+	}
+	if r.grouped(out, "pod", rows) {
+		return
+	}
+	for _, action := range r.Plan.Creates {
+		because := reasons(action.Node, action.Reason)
+		if action.Canary {
+			because += ", for the canary"
+		}
+		if resources := resourcesText(action.Resources); resources != "" {
+			because += "; " + resources
+		}
+		fmt.Fprintf(list, "  %s\trevision %s\t%s\n", text.Cells(action.Node, action.Revision, because)...)
+	}
+	_ = list.Flush() // it writes to memory
 }
 
 func section(out io.Writer, verb string, n int) *tabwriter.Writer {
@@ -286,7 +336,7 @@ func (r *Result) waitLines() []string {
 		b := &r.Plan.Blockers[i]
 		line := "In the way: "
 		if b.Count > 0 {
-			line += text.Some(b.Nodes)
+			line += r.some(b.Nodes)
 			if more := int(b.Count) - len(b.Nodes); more > 0 {
 				line += fmt.Sprintf(" and %d more", more)
 			}
@@ -300,11 +350,15 @@ func (r *Result) waitLines() []string {
 			lines = append(lines, "  what helps: "+text.Printable(help))
 		}
 	}
-	for _, wait := range r.Plan.Waits() {
+	waits := r.Plan.Waits()
+	if r.brief && len(waits) > briefWaits { // so that what most nodes wait for is among what is shown
+		slices.SortStableFunc(waits, func(a, b rollout.WaitingNodes) int { return len(b.Nodes) - len(a.Nodes) })
+	}
+	for _, wait := range waits {
 		line := wait.String()
 		if r.isBudget(wait.Limit) && len(wait.Because) > 0 {
 			line = fmt.Sprintf("%s: %s %d is used up by %s",
-				nodesWait(len(wait.Nodes)), wait.Limit, r.most(wait.Limit), text.Some(wait.Because))
+				nodesWait(len(wait.Nodes)), wait.Limit, r.most(wait.Limit), r.some(wait.Because))
 		}
 		lines = append(lines, line)
 	}
@@ -317,7 +371,7 @@ func (r *Result) waitLines() []string {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(underWay)) {
 		nodes := underWay[reason]
-		lines = append(lines, fmt.Sprintf("%s: %s (%s)", nodesWait(len(nodes)), underWayWords(reason), text.Some(nodes)))
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", nodesWait(len(nodes)), underWayWords(reason), r.some(nodes)))
 	}
 	return lines
 }

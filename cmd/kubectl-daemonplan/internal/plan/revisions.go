@@ -81,7 +81,12 @@ func (r *Result) revisions() []Revision {
 func (r *Result) reportRevisions(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tNAME\tHASH\tPODS\tROLE")
-	for _, one := range r.revisions() {
+	all := r.revisions()
+	shown := all
+	if r.brief && len(all) > briefRevisions {
+		shown, r.omits = all[:briefRevisions], true
+	}
+	for _, one := range shown {
 		role := one.Role
 		if one.Action != "" {
 			role = strings.TrimPrefix(role+"; to "+one.Action, "; ")
@@ -89,6 +94,9 @@ func (r *Result) reportRevisions(out io.Writer) {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", text.Cells(one.Number, one.Name, one.Hash, one.Pods, cmp.Or(role, "-"))...)
 	}
 	_ = table.Flush() // it writes to memory
+	if more := len(all) - len(shown); more > 0 {
+		fmt.Fprintf(out, "and %s\n", text.Counted(more, "more revision"))
+	}
 }
 
 // Differs reports whether the update changes any pod.

@@ -170,9 +170,12 @@ func quantilesIn(values []float64) quantiles {
 	return quantiles{at(0.5), at(0.9), at(1)}
 }
 
+// notes are all that the reader has to know beside the result.
+func (e *experiment) notes() []string { return orEmpty(slices.Concat(e.Notes, e.Derived)) }
+
 // answerOf is the answer of simulate or forecast.
 func answerOf(command string, e *experiment, outcomes []*outcome, failures []string) simulateAnswer {
-	a := simulateAnswer{Command: command, Seed: e.Seed, Runs: e.Seeds, Notes: orEmpty(e.Notes), Failures: orEmpty(failures)}
+	a := simulateAnswer{Command: command, Seed: e.Seed, Runs: e.Seeds, Notes: e.notes(), Failures: orEmpty(failures)}
 	for _, o := range outcomes {
 		a.Specs = append(a.Specs, specAnswerOf(o))
 	}

@@ -330,14 +330,38 @@ const (
 	maxMarkRows = 4
 )
 
+// markTexts are the texts of marks, cut to a width. The names of nodes are cut first, all to the same width, so that nodes that
+// differ still do.
+func markTexts(style text.Style, width vg.Length, marks []mark) []string {
+	room := width
+	var long []int
+	var names []string
+	for i, m := range marks {
+		if all := style.Width(m.label()); m.Nodes == 1 && all > width {
+			long, names = append(long, i), append(names, m.Node)
+			room = min(room, max(width/4, width-all+style.Width(m.Node)))
+		}
+	}
+	marks = slices.Clone(marks)
+	for i, name := range fitted(style, room, names...) {
+		marks[long[i]].Node = name
+	}
+	texts := make([]string, len(marks))
+	for i, m := range marks {
+		texts[i] = fitted(style, width, m.label())[0]
+	}
+	return texts
+}
+
 // labels places the texts of the marks above the plot so that they do not overlap, and returns on how many lines they are.
 func (c *chart) labels(left, right vg.Length) ([]markLabel, int) {
 	style := textStyle(textSize-1, false)
 	var list []markLabel
 	rows := 0
-	for _, m := range c.Marks {
+	texts := markTexts(style, (right-left)*0.9, c.Marks)
+	for i, m := range c.Marks {
 		x := left + vg.Length(c.Axis.share(m.From))*(right-left)
-		l := markLabel{Text: shortened(style, m.label(), (right-left)*0.9), X: x, Left: x + 3, Row: -1}
+		l := markLabel{Text: texts[i], X: x, Left: x + 3, Row: -1}
 		l.Right = l.Left + style.Width(l.Text)
 		if width := l.Right - l.Left; l.Right > right { // the text goes to the other side, as far as there is room
 			l.Left = max(left, x-3-width)

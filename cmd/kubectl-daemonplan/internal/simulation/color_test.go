@@ -9,6 +9,7 @@ import (
 
 	"github.com/lucasb-eyer/go-colorful"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/vision"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -16,20 +17,13 @@ func seen(c color.NRGBA) colorful.Color {
 	return colorful.Color{R: float64(c.R) / 255, G: float64(c.G) / 255, B: float64(c.B) / 255}
 }
 
-// deuteranopia is the colour as people see it whose eyes do not tell green, after Machado, Oliveira and Fernandes (2009), for all of
-// the deficiency.
-func deuteranopia(c colorful.Color) colorful.Color {
-	r, g, b := c.LinearRgb()
-	return colorful.LinearRgb(
-		min(1, max(0, 0.367322*r+0.860646*g-0.227968*b)),
-		min(1, max(0, 0.280085*r+0.672501*g+0.047413*b)),
-		min(1, max(0, -0.011820*r+0.042940*g+0.968881*b)))
-}
-
-// distance is that of CIEDE2000, for people who see all colours or for those who do not see green, whichever is less.
-func distance(a, b color.NRGBA) float64 {
-	x, y := seen(a), seen(b)
-	return 100 * min(x.DistanceCIEDE2000(y), deuteranopia(x).DistanceCIEDE2000(deuteranopia(y)))
+// lookDifferent fails a test if two colours look alike to people who see all colours, or to people who do not see red or green.
+func lookDifferent(t *testing.T, a, b color.NRGBA, what string, args ...any) {
+	t.Helper()
+	const least76, least2000 = 20, 10
+	if cie76, ciede2000 := vision.Apart(a, b); cie76 < least76 || ciede2000 < least2000 {
+		t.Errorf("%s are only %.1f (CIE76) and %.1f (CIEDE2000) apart", fmt.Sprintf(what, args...), cie76, ciede2000)
+	}
 }
 
 // luminance is the share of white's light, and what contrast in the sense of WCAG 2 compares.
@@ -46,34 +40,12 @@ func contrast(a, b color.NRGBA) float64 {
 // The papers of the page, which page.html has as --paper.
 var paper, darkPaper = white, rgb(0x1C1E21)
 
-// The measure itself is right: these distances are known.
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		a, b     uint32
-		from, to float64
-	}{
-		{"black and white", 0x000000, 0xFFFFFF, 99.9, 100.1},
-		{"nothing", 0x123456, 0x123456, 0, 0},
-		{"a red and a green that look alike without green", 0xA06000, 0x608000, 0, 8},
-	} {
-		if got := distance(rgb(tt.a), rgb(tt.b)); got < tt.from || got > tt.to {
-			t.Errorf("%s: %.1f, want %v to %v", tt.name, got, tt.from, tt.to)
-		}
-	}
-	if red, green := seen(rgb(0xA06000)), seen(rgb(0x608000)); red.DistanceCIEDE2000(green) < 0.25 {
-		t.Error("the example is alike with green, too")
-	}
-}
-
-// Any two states can be told apart, by people who do not see green, too. In grey, serving is light and down is dark.
+// Any two states can be told apart, by people who do not see red or green, too. In grey, serving is light and down is dark.
 func TestStatesLookDifferent(t *testing.T) {
 	lightest, darkest := 0.0, math.Inf(1)
 	for i, a := range looks {
 		for _, b := range looks[:i] {
-			if d := distance(a.Color, b.Color); d < 10 {
-				t.Errorf("%q and %q are only %.1f apart", a.Text, b.Text, d)
-			}
+			lookDifferent(t, a.Color, b.Color, "%q and %q", a.Text, b.Text)
 		}
 		lightness, _, _ := seen(a.Color).Lab()
 		switch {
@@ -105,9 +77,7 @@ func TestLinesLookDifferent(t *testing.T) {
 				t.Errorf("%s: line %d has a contrast of only %.1f", name, i, c)
 			}
 			for j, b := range tt.colors[:i] {
-				if d := distance(a, b); d < 10 {
-					t.Errorf("%s: lines %d and %d are only %.1f apart", name, j, i, d)
-				}
+				lookDifferent(t, a, b, "%s: lines %d and %d", name, j, i)
 			}
 		}
 	}

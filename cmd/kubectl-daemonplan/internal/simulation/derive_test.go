@@ -1,7 +1,10 @@
 package simulation
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +115,38 @@ func TestRepository(t *testing.T) {
 		if got := repository(image); got != want {
 			t.Errorf("%s is of %s, want %s", image, got, want)
 		}
+	}
+}
+
+// What was derived comes after the result, once for all specs of which it is so, and is folded on the page. Programs get it among the
+// notes.
+func TestDerivedComesLast(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"simulate", "--dump", someDump, "--name", "node-agent", "--controller", "kubernetes", "--controller", "daemonplan"}
+	var both bytes.Buffer
+	p := program{Stdin: strings.NewReader(""), Stdout: &both, Stderr: &both, Workers: 2}
+	p.Main(append(slices.Clone(args), "--out", dir))
+	const stop = "derived from " + someDump + " for node-agent: it takes 1m to stop"
+	if text := both.String(); strings.Count(text, "it takes 1m to stop") != 1 || strings.Index(text, stop) < strings.Index(text, "longest wait") {
+		t.Errorf("want %q after the table, once:\n%s", stop, text)
+	}
+	page := read(t, filepath.Join(dir, "report.html"))
+	_, folded, _ := strings.Cut(page, `<details class="derived"><summary>What times and counts are derived from (`)
+	folded, _, _ = strings.Cut(folded, "</details>")
+	if !strings.Contains(folded, "<li>"+stop) || strings.Count(page, "it takes 1m to stop") != 1 {
+		t.Errorf("the page has it elsewhere, too, or folded is only:\n%s", folded)
+	}
+	_, document, _ := call(2, false, append(args, "-o", "json")...)
+	if !strings.Contains(document, stop) {
+		t.Errorf("it is not among the notes:\n%s", document)
+	}
+	e := experiment{question: question{Dump: "dump.yaml"}, Candidates: []*candidate{
+		{Label: "a", Derived: &Derived{Sentences: []string{"one", "two"}}}, {Label: "b", Derived: &Derived{Sentences: []string{"one", "three"}}},
+	}}
+	e.tellDerived()
+	want := []string{"derived from dump.yaml for a, b: one", "derived from dump.yaml for a: two", "derived from dump.yaml for b: three"}
+	if !slices.Equal(e.Derived, want) {
+		t.Errorf("of two specs it says %q, want %q", e.Derived, want)
 	}
 }
 

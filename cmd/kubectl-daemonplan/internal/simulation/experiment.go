@@ -114,6 +114,8 @@ type experiment struct {
 	Deadline time.Duration
 	// Notes are what the reader has to know beside the result: where the world comes from, and what had no effect.
 	Notes []string
+	// Derived says what each time and count was derived from; nil: nothing was. It comes after the result.
+	Derived []string
 	// NoTimes is why nothing takes any time; nil: there is a world, given or derived.
 	NoTimes error
 	// Texts are those of the files that were read, for the page.
@@ -239,12 +241,28 @@ func (e *experiment) derive(cluster *objects.Input) {
 			return
 		}
 		c.Derived = &derived
-		for _, sentence := range derived.Sentences {
-			note := fmt.Sprintf("derived from %s for %s: %s", objects.Shown(e.Dump), c.Label, sentence)
-			e.Notes = append(e.Notes, note)
+	}
+	e.tellDerived()
+	e.Derived = append(e.Derived,
+		"give --world FILE for what cannot be derived; a file with the section model then has all times")
+}
+
+// tellDerived says what was derived from the dump. What is so for several candidates is told once.
+func (e *experiment) tellDerived() {
+	labels := make(map[string][]string)
+	var sentences []string
+	for _, c := range e.Candidates {
+		for _, sentence := range c.Derived.Sentences {
+			if labels[sentence] == nil {
+				sentences = append(sentences, sentence)
+			}
+			labels[sentence] = append(labels[sentence], c.Label)
 		}
 	}
-	e.Notes = append(e.Notes, "give --world FILE for what cannot be derived; a file with the section model then has all times")
+	for _, sentence := range sentences {
+		e.Derived = append(e.Derived,
+			fmt.Sprintf("derived from %s for %s: %s", objects.Shown(e.Dump), strings.Join(labels[sentence], ", "), sentence))
+	}
 }
 
 // timed refuses an experiment in which nothing takes any time, because an answer about times would be 0.

@@ -49,6 +49,7 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 		return err
 	}
 	p.warn(e)
+	defer p.tellDerived(e)
 	outcomes, err := p.compare(e, nil)
 	if err != nil {
 		return p.failed(form, "forecast", err)
@@ -61,7 +62,10 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 	if err := p.tellCI(form, "forecast", checks); err != nil {
 		return err
 	}
-	return asError(refusals(checks))
+	if form.Output.IsData() || form.Output.Is(formatPrometheus) {
+		return asError(refusals(checks))
+	}
+	return asError(shortRefusals(checks))
 }
 
 // printForecasts prints the answer in the format that is asked for.
@@ -182,6 +186,7 @@ func (p *program) suggest(q *question, f *objects.Files, form *format, knobName 
 		return err
 	}
 	p.warn(e)
+	defer p.tellDerived(e)
 	turned := fmt.Sprintf("The knob that was turned is %s, as --knob says.", knob)
 	if knobName == "" {
 		c := e.Candidates[0]
@@ -206,7 +211,7 @@ func (p *program) suggest(q *question, f *objects.Files, form *format, knobName 
 	if form.Output.IsData() {
 		a := suggestAnswer{
 			Command: "suggest", Seed: e.Seed, Runs: e.Seeds, Knob: knob.String(), DeadlineSeconds: deadline.Seconds(),
-			Notes: orEmpty(e.Notes), Result: specAnswerOf(s.answer), Failures: orEmpty(failures),
+			Notes: e.notes(), Result: specAnswerOf(s.answer), Failures: orEmpty(failures),
 		}
 		if suggestion.Value != 0 {
 			a.ValueNodes = &suggestion.Value

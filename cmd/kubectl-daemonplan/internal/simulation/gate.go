@@ -289,6 +289,23 @@ func refusals(checks []check) []string {
 	return reasons
 }
 
+// shortRefusals are the same for whoever has read the headlines, which say why rollouts do not come to their end.
+func shortRefusals(checks []check) []string {
+	var reasons, open []string
+	for i := range checks {
+		switch c := &checks[i]; {
+		case c.Name != comesToItsEnd:
+			reasons = append(reasons, c.Reasons...)
+		case len(c.Reasons) > 0:
+			open = append(open, c.Policy)
+		}
+	}
+	if len(open) > 0 {
+		reasons = slices.Insert(reasons, 0, "not done, for the reasons above: "+strings.Join(open, ", "))
+	}
+	return reasons
+}
+
 // asError is the error of a command whose answer is negative for these reasons; nil if there are none.
 func asError(reasons []string) error {
 	if len(reasons) == 0 {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	words "github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -262,7 +263,7 @@ func (p *panel) drawZones(c draw.Canvas, right, top vg.Length, height int) {
 	for i, zone := range p.Zones {
 		names[i] = zoneName(zone.Zone)
 	}
-	names = fitted(style, names)
+	names = fitted(style, zoneWidth, names...)
 	for i, zone := range p.Zones {
 		from := vg.Length(zone.From*rowHeight+i*zoneGap) / pixels
 		to := vg.Length(zone.To*rowHeight+i*zoneGap) / pixels
@@ -275,47 +276,9 @@ func (p *panel) drawZones(c draw.Canvas, right, top vg.Length, height int) {
 	}
 }
 
-// fitted are the names, cut to the width that there is. If cut names are no longer different, the beginning that all of those
-// have in common is left out.
-func fitted(style text.Style, names []string) []string {
-	cut := make([]string, len(names))
-	seen := make(map[string]bool)
-	var long []int
-	for i, name := range names {
-		if cut[i] = shortened(style, name, zoneWidth); cut[i] != name {
-			long = append(long, i)
-		}
-		seen[cut[i]] = true
-	}
-	if len(seen) == len(names) || len(long) < 2 {
-		return cut
-	}
-	common := names[long[0]]
-	for _, i := range long {
-		for !strings.HasPrefix(names[i], common) {
-			common = common[:len(common)-1]
-		}
-	}
-	common = common[:strings.LastIndexByte(common, '-')+1]
-	for _, i := range long {
-		cut[i] = shortened(style, "…"+names[i][len(common):], zoneWidth)
-	}
-	return cut
-}
-
-// shortened is the beginning and the end of a text, as much as there is room for, because the names of zones differ at the end.
-func shortened(style text.Style, name string, width vg.Length) string {
-	if style.Width(name) <= width {
-		return name
-	}
-	runes := []rune(name)
-	for keep := len(runes) - 1; keep > 0; keep-- {
-		cut := string(runes[:keep/2]) + "…" + string(runes[len(runes)-(keep-keep/2):])
-		if style.Width(cut) <= width {
-			return cut
-		}
-	}
-	return "…"
+// fitted are names that differ, cut to a width so that they still do.
+func fitted(style text.Style, width vg.Length, names ...string) []string {
+	return words.Shorten(names, float64(width), func(name string) float64 { return float64(style.Width(name)) })
 }
 
 func (p *panel) drawTime(c draw.Canvas, left, bottom vg.Length) {

@@ -94,6 +94,7 @@ func (p *page) render() ([]byte, error) {
 		"Script":   template.JS(pageScript),
 		"Warnings": warnings,
 		"Notes":    slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return slices.Contains(warnings, note) }),
+		"Derived":  p.Derived,
 		"Marks":    marks(newAxis(p.Outcomes), p.Outcomes),
 		"Worst":    p.worst(),
 		"Light":    lineVariables(lineColors[:]),
@@ -235,9 +236,10 @@ type headline struct {
 // stories say what happened to the new version with each candidate.
 func (p *page) stories() []headline {
 	var list []headline
-	for _, o := range p.Outcomes {
+	why := causesOnce(p.Outcomes)
+	for i, o := range p.Outcomes {
 		bad := o.count(endStuck, endLimit, endViolation, endStopped) > 0
-		list = append(list, headline{About: o.Label, Text: o.story(), Causes: o.whyLeft(), Bad: bad})
+		list = append(list, headline{About: o.Label, Text: o.story(), Causes: why[i], Bad: bad})
 	}
 	return list
 }

@@ -130,11 +130,29 @@ function time(s) {
   return Math.floor(minutes / 60) + "h" + two(minutes % 60) + "m";
 }
 
-// shortened is a name in so many characters: its beginning, and more of its end, where names of nodes and zones differ.
-function shortened(name, most) {
+// alike is how many characters at the beginning and at the end are common to all names that are longer than a number of characters,
+// as far as whole parts of the names are. Of one name nothing is.
+function alike(names, most) {
+  const long = [...new Set(names)].filter(name => name.length > most), one = long[0];
+  if (long.length < 2) return [0, 0];
+  const ends = name => "-._/: ".includes(name);
+  let begin = 0, end = 0;
+  while (begin < one.length && long.every(name => name[begin] === one[begin])) begin++;
+  while (begin > 0 && !ends(one[begin - 1])) begin--;
+  while (long.every(name => begin + end < name.length && name[name.length - 1 - end] === one[one.length - 1 - end])) end++;
+  while (end > 0 && !ends(one[one.length - end])) end--;
+  return [begin, end];
+}
+
+// shortened is a name in so many characters. What it has in common with other names goes first: its end, then its beginning.
+function shortened(name, most, [begin, end] = [0, 0]) {
   if (name.length <= most) return name;
-  const begin = Math.floor((most - 1) / 3);
-  return name.slice(0, begin) + "…" + name.slice(name.length - (most - 1 - begin));
+  const mark = end > 0 ? "…" : "", rest = name.slice(0, name.length - end), core = rest.slice(begin);
+  if (rest.length + mark.length <= most) return rest + mark;
+  const room = most - mark.length - 1; // beside the ellipses
+  if (core.length <= room) return rest.slice(0, room - core.length) + "…" + core + mark;
+  const first = Math.floor(Math.max(room, 1) / 3);
+  return core.slice(0, first) + "…" + core.slice(core.length - (Math.max(room, 1) - first)) + mark;
 }
 
 // found says how many nodes each panel shows; nothing if that is all of them.
@@ -339,14 +357,15 @@ function nodePanel(data, panel, box) {
     names.replaceChildren();
     names.style.height = canvas.style.height;
     let lowest = -99, zone = null;
+    const own = !single || rowHeight >= 13, room = Math.floor(names.clientWidth / 7);
+    const common = alike(rows.map(row => own ? row.label : row.nodes[0].zone), room);
     rows.forEach((row, i) => {
-      const own = !single || rowHeight >= 13;
       if (!own && row.nodes[0].zone === zone) return;
       zone = row.nodes[0].zone;
       if (i * rowHeight - lowest < 13) return;
       lowest = i * rowHeight;
       const name = own ? row.label : zone;
-      const text = row.short || shortened(name, Math.floor(names.clientWidth / 7));
+      const text = row.short || shortened(name, room, common);
       const label = add(names, single ? "span" : "button", "", text);
       label.title = name;
       label.style.top = lowest + (own ? rowHeight / 2 - 8 : 0) + "px";

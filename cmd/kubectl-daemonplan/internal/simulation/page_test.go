@@ -757,11 +757,18 @@ func TestScriptTimes(t *testing.T) {
 // Names that differ at the end still differ when they are cut.
 func TestScriptShortens(t *testing.T) {
 	run := script(t, troubled("a"))
+	run(`aws = ["ip-10-0-1-17.eu-central-1.compute.internal", "ip-10-0-2-33.eu-central-1.compute.internal"]`)
+	run(`gke = ["gke-cluster-pool-1-abcd1234-x7kq", "gke-cluster-pool-1-abcd1234-x7k2", "node-a"]`)
+	run(`middle = ["production-cluster-17-general-purpose", "production-cluster-18-general-purpose"]`)
 	for _, tt := range []struct{ expression, want string }{
 		{`shortened("zone-a", 11)`, "zone-a"},
 		{`shortened("eu-central-1a-availability-zone", 11)`, "eu-…ty-zone"},
 		{`shortened("gke-prod-pool-1-3f9c-x7k2", 11)`, "gke…9c-x7k2"},
 		{`shortened("gke-prod-pool-1-3f9c-x7k3", 11)`, "gke…9c-x7k3"},
+		{`aws.map(name => shortened(name, 16, alike(aws, 16))).join(" ")`, "ip-10-0-1-17… ip-10-0-2-33…"},
+		{`aws.map(name => shortened(name, 8, alike(aws, 8))).join(" ")`, "ip…1-17… ip…2-33…"},
+		{`gke.map(name => shortened(name, 11, alike(gke, 11))).join(" ")`, "gke-cl…x7kq gke-cl…x7k2 node-a"},
+		{`middle.map(name => shortened(name, 10, alike(middle, 10))).join(" ")`, "produc…17… produc…18…"},
 	} {
 		if got := run(tt.expression); got != tt.want {
 			t.Errorf("%s: got %v, want %s", tt.expression, got, tt.want)

@@ -111,7 +111,9 @@ func (p *program) simulate(q *question, f *objects.Files, out output, form *form
 	} else {
 		p.tellWhose(e)
 		printTable(p.Stdout, outcomes)
+		failures = shortRefusals(checks) // the table says the rest
 	}
+	p.tellDerived(e)
 	if err := p.tellCI(form, "simulate", checks); err != nil {
 		return err
 	}
@@ -177,6 +179,13 @@ func (p *program) warn(e *experiment) {
 	}
 	for _, line := range slices.Concat(e.restartless(), e.excluded(), e.ignored()) {
 		p.tell(e, line)
+	}
+}
+
+// tellDerived prints what was derived from the dump. It comes after the result, because it is long.
+func (p *program) tellDerived(e *experiment) {
+	for _, note := range e.Derived {
+		fmt.Fprintln(p.Stderr, note)
 	}
 }
 

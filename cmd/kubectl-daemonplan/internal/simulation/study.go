@@ -61,6 +61,7 @@ func (p *program) studyCommand() *cobra.Command {
 			}
 			p.tellWhose(e)
 			printTable(p.Stdout, outcomes) // a run that gets stuck in a study is a finding, and no failure
+			p.tellDerived(e)
 			return nil
 		},
 	}

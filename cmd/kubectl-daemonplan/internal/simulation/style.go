@@ -33,13 +33,14 @@ func rgb(n uint32) color.NRGBA {
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 
 // lineColors are the colours of the candidates, darkLineColors those on a dark page. The lines stand out from the paper, and
-// people who do not see green can tell them apart; a test measures both. lineDashes distinguish the candidates without colour.
+// people who do not see red or green can tell them apart; a test measures both. lineDashes distinguish the candidates without
+// colour.
 var (
 	lineColors = [...]color.NRGBA{
-		rgb(0x5985E4), rgb(0xFD4C52), rgb(0x157780), rgb(0x905012), rgb(0x4D21A9), rgb(0x638F76), black,
+		rgb(0x5985E4), rgb(0xFD4C52), rgb(0x007583), rgb(0x905012), rgb(0x4D21A9), rgb(0x6F998D), black,
 	}
 	darkLineColors = [len(lineColors)]color.NRGBA{
-		rgb(0x3AABFA), rgb(0xCB6A01), rgb(0x84B77C), rgb(0xF3D273), rgb(0xCD7FAB), rgb(0x5EEBF9), rgb(0xE6E6E6),
+		rgb(0x3AABFA), rgb(0xCB6A01), rgb(0x84B77C), rgb(0xF3D273), rgb(0xCD7FAB), rgb(0x00E1FD), rgb(0xE6E6E6),
 	}
 	lineDashes = [len(lineColors)][]vg.Length{nil, {8, 3}, {2, 2}, {8, 3, 2, 3}, {14, 4}, {5, 2, 5, 2, 1, 2}, {1, 3}}
 )
@@ -59,18 +60,18 @@ type look struct {
 }
 
 // looks has every state, in the order of the legend. States in which a pod serves are light, those in which none does are dark,
-// and a node that needs none is between them. Any two colours are far apart, for people who do not see green, too: a test
-// measures them. They are the same on a dark page.
+// and a node that needs none is between them. Any two colours are far apart, for people who do not see red or green,
+// too: a test measures them. They are the same on a dark page.
 var looks = [...]look{
 	{simulate.NodeOld, rgb(0xD3CDD0), "another version serves"},
 	{simulate.NodeSurging, rgb(0x93CCFB), "another serves, new on its way"},
 	{simulate.NodeNew, rgb(0xACE07F), "new version available"},
 	{simulate.NodeTerminating, rgb(0xBC5C0B), "terminating"},
-	{simulate.NodeEmpty, rgb(0x666D6E), "no pod"},
+	{simulate.NodeEmpty, rgb(0x5A6E81), "no pod"},
 	{simulate.NodePending, rgb(0x4545A2), "not bound"},
 	{simulate.NodePulling, rgb(0x5166F2), "pulling the image"},
-	{simulate.NodeStarting, rgb(0x1E483F), "starting, not ready"},
-	{simulate.NodeBroken, rgb(0xB54352), "crashing or failed"},
+	{simulate.NodeStarting, rgb(0x053C3E), "starting, not ready"},
+	{simulate.NodeBroken, rgb(0xB54C53), "crashing or failed"},
 	{simulate.NodeLost, black, "node not ready"},
 	{simulate.NodeOutside, rgb(0x989896), "needs no pod, or is gone"},
 }
@@ -204,8 +205,13 @@ func legendHeight(entries []legendEntry, width vg.Length) vg.Length {
 func flow(entries []legendEntry, width vg.Length, place func(entry legendEntry, x vg.Length, line int)) {
 	style := textStyle(textSize, false)
 	x, line := vg.Length(0), 0
-	for _, entry := range entries {
-		entry.Text = shortened(style, entry.Text, width-swatch(entry)-swatchGap)
+	texts := make([]string, len(entries))
+	for i, entry := range entries {
+		texts[i] = entry.Text
+	}
+	texts = fitted(style, width-swatchWidth-swatchGap, texts...)
+	for i, entry := range entries {
+		entry.Text = texts[i]
 		w := swatch(entry) + swatchGap + style.Width(entry.Text)
 		if x > 0 && x+w > width {
 			x, line = 0, line+1
@@ -227,7 +233,7 @@ func drawHead(c draw.Canvas, title string, entries []legendEntry) draw.Canvas {
 	style := textStyle(titleSize, true)
 	style.YAlign = text.YTop
 	top := c.Max.Y - 4
-	c.FillText(style, vg.Point{X: c.Min.X + legendMargin, Y: top}, shortened(style, title, c.Max.X-c.Min.X-2*legendMargin))
+	c.FillText(style, vg.Point{X: c.Min.X + legendMargin, Y: top}, fitted(style, c.Max.X-c.Min.X-2*legendMargin, title)[0])
 	top -= titleSize + 8
 	label := textStyle(textSize, false)
 	label.YAlign = text.YCenter

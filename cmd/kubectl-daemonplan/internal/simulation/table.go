@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // printTable prints the headlines, and the comparison with a column for each candidate.
@@ -36,13 +37,13 @@ func printRows(out io.Writer, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+			widths[i] = max(widths[i], ansi.StringWidth(text))
 		}
 	}
 	for _, row := range rows {
 		var line strings.Builder
 		for i, text := range row {
-			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+			gap := strings.Repeat(" ", widths[i]-ansi.StringWidth(text))
 			if i == 0 {
 				line.WriteString(text + gap)
 			} else {

@@ -177,7 +177,7 @@ func TestZoneNamesDiffer(t *testing.T) {
 		{"a-zone-with-a-very-long-name-1", "another-zone-with-a-very-long-name-2"},
 		{"a", "b"}, {strings.Repeat("x", 100)}, {""},
 	} {
-		got := fitted(style, names)
+		got := fitted(style, zoneWidth, names...)
 		for i, name := range got {
 			if style.Width(name) > zoneWidth || slices.Contains(got[:i], name) {
 				t.Errorf("%q are shown as %q", names, got)
@@ -186,14 +186,29 @@ func TestZoneNamesDiffer(t *testing.T) {
 	}
 	for _, tt := range []struct{ names, want []string }{
 		{[]string{"northamerica-northeast1-a", "us-east1-b"}, []string{"northame…heast1-a", "us-east1-b"}},
-		{[]string{"northamerica-northeast1-a", "northamerica-southeast1-a", "us-east1-b"}, []string{"…northeast1-a", "…southeast1-a", "us-east1-b"}},
+		{[]string{"northamerica-northeast1-a", "northamerica-southeast1-a", "us-east1-b"}, []string{"north…northeast1-a", "north…southeast1-a", "us-east1-b"}},
 	} {
-		if got := fitted(style, tt.names); !slices.Equal(got, tt.want) {
+		if got := fitted(style, zoneWidth, tt.names...); !slices.Equal(got, tt.want) {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	if got := fitted(style, []string{"eu-west-1a", "eu-west-1b"}); got[0] != "eu-west-1a" {
+	if got := fitted(style, zoneWidth, "eu-west-1a", "eu-west-1b"); got[0] != "eu-west-1a" {
 		t.Errorf("what fits became %q", got)
+	}
+}
+
+// Marks of different nodes differ, and say all of what happened as far as there is room.
+func TestMarksOfNodesDiffer(t *testing.T) {
+	style := textStyle(textSize-1, false)
+	marks := []mark{
+		{What: "lost (NotReady)", Nodes: 1, Node: "ip-10-0-1-17.eu-central-1.compute.internal"},
+		{What: "lost (NotReady)", Nodes: 1, Node: "ip-10-0-1-18.eu-central-1.compute.internal"},
+		{What: "lost (NotReady)", Nodes: 3, Node: "ip-10-0-1-19.eu-central-1.compute.internal"},
+		{What: "spec changed"},
+	}
+	want := []string{"0s ip-10-0-1-17… lost (NotReady)", "0s ip-10-0-1-18… lost (NotReady)", "0s 3 nodes lost (NotReady)", "0s spec changed"}
+	if got := markTexts(style, 180, marks); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

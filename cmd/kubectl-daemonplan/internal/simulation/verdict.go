@@ -16,11 +16,35 @@ import (
 // have it, and then which candidate is better at what.
 func headlines(outcomes []*outcome) []string {
 	var lines []string
-	for _, o := range outcomes {
+	why := causesOnce(outcomes)
+	for i, o := range outcomes {
 		lines = append(lines, o.Label+": "+o.story())
-		lines = append(lines, indented(o.whyLeft())...)
+		lines = append(lines, indented(why[i])...)
 	}
 	return append(lines, contrasts(outcomes)...)
+}
+
+// causesOnce are the causes for which nodes do not have the new version, by candidate. What is the same with several candidates
+// is told with the first of them.
+func causesOnce(outcomes []*outcome) [][]string {
+	with := make(map[string][]string)
+	lists := make([][]string, len(outcomes))
+	for i, o := range outcomes {
+		for _, line := range o.whyLeft() {
+			if with[line] == nil {
+				lists[i] = append(lists[i], line)
+			}
+			with[line] = append(with[line], o.Label)
+		}
+	}
+	for _, list := range lists {
+		for i, line := range list {
+			if others := with[line][1:]; len(others) > 0 {
+				list[i] += " (the same with " + strings.Join(others, ", ") + ")"
+			}
+		}
+	}
+	return lists
 }
 
 func indented(lines []string) []string {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -158,6 +159,22 @@ func madeUp(label string, finished time.Duration, peak int, down time.Duration) 
 			Unavailable: simulate.Unavailable{Peak: peak, NodeTime: down}, Taken: simulate.Unavailable{Peak: peak, NodeTime: down},
 		}},
 		Traces: []*trace{{Version: newVersion{Now: 10, Most: 10}}},
+	}
+}
+
+// A cause that is the same with several candidates is told once.
+func TestCausesAreToldOnce(t *testing.T) {
+	var outcomes []*outcome
+	for _, label := range []string{"a", "b", "c"} {
+		o := madeUp(label, 0, 1, time.Minute)
+		o.Reports[0].End = simulate.EndStuck
+		o.Traces[0].Left = []leftNodes{{Cause: "NotReady", Nodes: []string{"w-13"}}}
+		outcomes = append(outcomes, o)
+	}
+	outcomes[1].Traces[0].Left = []leftNodes{{Cause: "full disk", Nodes: []string{"w-1"}}, {Cause: "NotReady", Nodes: []string{"w-13"}}}
+	want := [][]string{{"1 node: NotReady: w-13 (the same with b, c)"}, {"1 node: full disk: w-1"}, nil}
+	if got := causesOnce(outcomes); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

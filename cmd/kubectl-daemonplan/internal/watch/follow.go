@@ -19,6 +19,7 @@ type Source interface {
 	Input() (*objects.Input, *objects.Set, error)
 	Broken() []cluster.Broken
 	Expired() cluster.Expired
+	Unanswered() []cluster.Unanswered
 	Ref() objects.Ref
 }
 
@@ -33,10 +34,11 @@ type Frame struct {
 	// Deleted reports whether the set has been deleted.
 	Deleted bool
 	// Missing are the objects that have not been read yet, Broken the connections that are broken, and Expired is the last watch
-	// that had expired.
-	Missing []string
-	Broken  []cluster.Broken
-	Expired cluster.Expired
+	// that had expired. Unanswered is what the API server has not answered for too long.
+	Missing    []string
+	Broken     []cluster.Broken
+	Expired    cluster.Expired
+	Unanswered []cluster.Unanswered
 
 	history history
 }
@@ -99,7 +101,7 @@ func (f *Frame) rest(now time.Time) time.Duration {
 
 // look makes the frame of this time out of the one before.
 func (f *Frame) look(source Source, settings plan.Settings, now time.Time) {
-	f.Missing, f.Broken, f.Expired = source.Missing(), source.Broken(), source.Expired()
+	f.Missing, f.Broken, f.Expired, f.Unanswered = source.Missing(), source.Broken(), source.Expired(), source.Unanswered()
 	if len(f.Missing) > 0 {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -49,12 +50,19 @@ type lines struct {
 // watchLines begins to watch the set.
 func watchLines(t *testing.T, server *fakeapi.Server) *lines {
 	t.Helper()
+	return watchImpatiently(t, server, cluster.LongestSilence)
+}
+
+// watchImpatiently begins to watch the set, and says so if a request has no answer for a time.
+func watchImpatiently(t *testing.T, server *fakeapi.Server, silence time.Duration) *lines {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	l := &lines{done: make(chan error, 1), stop: stop}
 	c, err := cluster.ForConfig(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.OnSilence(silence, func([]cluster.Unanswered) {})
 	watched, err := c.Watch(ctx, objects.Ref{Group: objects.GroupApps, Namespace: "web", Name: "agent"})
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +166,87 @@ func TestLinesInterrupted(t *testing.T) {
 	endedWith(t, l.end(t), "the watch of daemonset.apps/agent was interrupted before the rollout was complete")
 }
 
+// TestLinesTimeout: the last line and the answer say what is not done.
+func TestLinesTimeout(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(TimeoutError(10 * time.Minute))
+	f := framed(planned(t, "fleet.yaml"))
+	f.Unanswered = []cluster.Unanswered{{Server: "https://api.example:6443", What: "nodes", Since: fleetTime}}
+	var l log
+	lines, err := l.interrupted(ctx, f, fleetTime)
+	endedWith(t, err, "the rollout is not complete after 10m: The API server at https://api.example:6443 has not answered since ")
+	want := `^2026-03-02T09:15:00Z Timed out: The API server .* It was asked for nodes; Updating: 14 of 56 nodes updated and available.* unavailable; ` +
+		`.* nodes? waits? for .*; not updated and available: general-1a-01, [^;]* and 34 more$`
+	if len(lines) != 1 || !regexp.MustCompile(want).MatchString(lines[0]) {
+		t.Errorf("want %s:\n%s", want, strings.Join(lines, "\n"))
+	}
+	lines, _ = l.interrupted(ctx, &Frame{Missing: []string{"nodes", "pods in namespace web"}}, fleetTime)
+	if len(lines) != 1 || lines[0] != "2026-03-02T09:15:00Z Timed out: Not read yet: nodes, pods in namespace web" {
+		t.Errorf("before anything was read: %q", lines)
+	}
+	if err := f.timedOut(ctx); err == nil || !strings.Contains(err.Error(), "the rollout is not complete after 10m: ") {
+		t.Errorf("on a screen: %v", err)
+	}
+	if err := f.timedOut(t.Context()); err != nil {
+		t.Errorf("in time: %v", err)
+	}
+}
+
+// TestRepeats: lines that say again what is there are counted, and what is the case now is never held back for long.
+func TestRepeats(t *testing.T) {
+	const lost, back = "Connection lost at 14:05:%02d (3s ago), trying again. refused", "Connected again."
+	type step struct {
+		second int
+		words  string // empty: it is looked whether lines are due
+		want   string // lines without the date; empty: none
+	}
+	for _, tt := range []struct {
+		name, why string
+		steps     []step
+		left      string // at the end
+	}{
+		{"the same line", "it is counted, and the last time is said", []step{
+			{0, "a", "00Z a"}, {1, "a", ""}, {8, "a", ""}, {100, "", ""}, {101, "b", "08Z … 2 more times until 14:05:08|41Z b"}, {102, "c", "42Z c"},
+		}, ""},
+		{"two by turns", "what is said at another time is the same", []step{
+			{0, fmt.Sprintf(lost, 0), "00Z " + fmt.Sprintf(lost, 0)}, {1, back, "01Z " + back},
+			{2, fmt.Sprintf(lost, 2), ""}, {3, back, ""}, {4, fmt.Sprintf(lost, 4), ""}, {5, back, ""},
+			{6, "b", "05Z … the last two lines 2 more times until 14:05:05|06Z b"},
+		}, ""},
+		{"half a turn", "the last line says what is the case, so that it is printed", []step{
+			{0, "a", "00Z a"}, {1, "b", "01Z b"}, {2, "a", ""}, {3, "b", ""}, {4, "a", ""}, {8, "", ""},
+			{9, "", "03Z … the last two lines 1 more time until 14:05:03|04Z a"}, {10, "", ""}, {11, "b", ""},
+		}, "11Z b"},
+		{"the end", "what was left out is counted", []step{{0, "a", "00Z a"}, {1, "a", ""}}, "01Z … 1 more time until 14:05:01"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start := time.Date(2026, 3, 2, 14, 5, 0, 0, time.UTC)
+			var r repeats
+			short := func(lines []string) string {
+				for i := range lines {
+					lines[i] = lines[i][len("2026-03-02T14:05:"):]
+				}
+				return strings.Join(lines, "|")
+			}
+			for _, s := range tt.steps {
+				now := start.Add(time.Duration(s.second) * time.Second)
+				var lines []string
+				if s.words != "" {
+					lines = r.add(s.words, now)
+				} else if due := r.due(); !due.IsZero() && !due.After(now) {
+					lines = r.flush()
+				}
+				if got := short(lines); got != s.want {
+					t.Errorf("%s: after %ds %q prints %q, want %q", tt.why, s.second, s.words, got, s.want)
+				}
+			}
+			if got := short(r.flush()); got != tt.left {
+				t.Errorf("%s: at the end %q, want %q", tt.why, got, tt.left)
+			}
+		})
+	}
+}
+
 // TestLinesForbidden refuses verbs one by one.
 func TestLinesForbidden(t *testing.T) {
 	for _, streams := range []bool{false, true} {
@@ -192,6 +281,51 @@ func TestLinesReconnect(t *testing.T) {
 	server.Disconnect()
 	server.Close() // nobody listens any more
 	l.see(t, "connection refused")
+}
+
+// TestLinesOfAServerThatHangs has the API server accept connections and answer nothing, in the middle of a watch.
+func TestLinesOfAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	l := watchImpatiently(t, server, 20*time.Millisecond)
+	l.see(t, "Updating: 0 of 3")
+	server.Hang()
+	server.Expire() // all has to be listed anew
+	l.see(t, `Z The API server at http://127\.0\.0\.1:\d+ has not answered since \d\d:\d\d:\d\d UTC \(\d+s ago\)\. It was asked for `+
+		`(nodes|pods in namespace web|daemonsets\.apps in namespace web|controllerrevisions\.apps in namespace web)`)
+	server.Put(fakeapi.Pod("a", "v2", true))
+	server.Answer()
+	l.see(t, `Z The API server has answered\.\n`)
+	l.see(t, "Updating: 1 of 3")
+}
+
+// While the server does not answer, time alone completes no rollout, and after the patience the watch ends.
+func TestLogOfAServerThatHangs(t *testing.T) {
+	f := framed(planned(t, "fleet.yaml"))
+	since := fleetTime.Add(-5 * time.Second)
+	f.Unanswered = []cluster.Unanswered{
+		{Server: "https://api.example:6443", What: "nodes", Since: since},
+		{Server: "https://api.example:6443", What: "pods in namespace\x1b web", Since: since.Add(time.Second)},
+	}
+	var l log
+	const want = "2026-03-02T09:15:00Z The API server at https://api.example:6443 has not answered since 09:14:55 UTC (5s ago). " +
+		`It was asked for nodes and pods in namespace\x1b web.`
+	if lines, end, err := l.add(f, fleetTime); len(lines) != 1 || lines[0] != want || end || err != nil {
+		t.Errorf("%q, %v, %v; want %q", lines, end, err, want)
+	}
+	if lines, end, _ := l.add(f, fleetTime.Add(time.Minute)); len(lines) > 0 || end {
+		t.Errorf("a minute later: %q, %v", lines, end)
+	}
+	if screen := shown(t, f, fleetTime, 0, 200, 24); !strings.Contains(screen, want[len("2026-03-02T09:15:00Z "):]) {
+		t.Errorf("the screen lacks %q:\n%s", want, screen)
+	}
+	f.Result = nil // the first read hangs, too
+	lines, end, err := l.add(f, since.Add(patience))
+	if len(lines) != 1 || lines[0] != "2026-03-02T09:24:55Z Given up: nothing was read for 10m." || !end {
+		t.Errorf("ten minutes later: %q, %v", lines, end)
+	}
+	endedWith(t, err, "the connection to the cluster was lost before the rollout of daemonset.apps/node-agent in namespace "+
+		"observability was complete")
 }
 
 // severed is a source whose connection is broken for as long as the test says.
@@ -243,7 +377,7 @@ func TestLinesWithoutAConnection(t *testing.T) {
 			if tt.since == patience {
 				endedWith(t, l.end(t), "the connection to the cluster was lost before the rollout of daemonset.apps/agent in "+
 					"namespace web was complete")
-				l.see(t, `Z Given up: the connection was lost 10m\d*s? ago\.\n$`)
+				l.see(t, `Z Given up: nothing was read for 10m\d*s?\.\n$`)
 				return
 			}
 			for range 3 { // frames

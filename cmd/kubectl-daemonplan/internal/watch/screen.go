@@ -12,7 +12,7 @@ import (
 )
 
 // Screen shows the rollout on a terminal, until a key ends it or the cluster can no longer be watched. The terminal is then as it
-// was before.
+// was before. It returns a *exit.NegativeError if a [TimeoutError] ends the context.
 func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -25,7 +25,7 @@ func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Re
 	for late := time.After(longestRead); late != nil; {
 		select {
 		case err := <-followed:
-			return err
+			return errors.Join(err, frame.timedOut(ctx))
 		case frame = <-frames:
 			if len(frame.Missing) == 0 {
 				late = nil
@@ -34,7 +34,8 @@ func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Re
 			late = nil
 		}
 	}
-	program := tea.NewProgram(&screen{frame: &frame}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out))
+	shown := &screen{frame: &frame}
+	program := tea.NewProgram(shown, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out))
 	failed := make(chan error, 1)
 	go func() {
 		failed <- <-followed
@@ -51,12 +52,23 @@ func Screen(ctx context.Context, source Source, settings plan.Settings, in io.Re
 		}
 	}()
 	_, err := program.Run()
+	late := shown.frame.timedOut(ctx)
 	stop()
-	end := <-failed
+	end := errors.Join(<-failed, late)
 	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 		err = nil // it was interrupted
 	}
 	return errors.Join(end, err)
+}
+
+// timedOut is the answer that the rollout was not complete when a [TimeoutError] ended the context; nil: none did.
+func (f *Frame) timedOut(ctx context.Context) error {
+	now := time.Now()
+	complete := f.Result != nil && len(f.Broken)+len(f.Unanswered) == 0 && f.Result.Overview(now).Progress == plan.Complete
+	if timeout, ok := errors.AsType[TimeoutError](context.Cause(ctx)); ok && !complete {
+		return timeout.Stopped(f.unfinished(now))
+	}
+	return nil
 }
 
 // longestRead is how long the screen waits for the first plan.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/cluster"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -22,12 +23,22 @@ type line struct {
 	style ansi.Style // nil: as it is
 }
 
+// These are the colours for what is done, goes on, and is wrong. People who do not see red or green can tell them apart, as far
+// as the palette of the terminal is a usual one; a test measures it. None of them says what the words of its line do not.
+const (
+	done  = ansi.Green
+	doing = ansi.Cyan
+	wrong = ansi.Red
+)
+
 var (
-	bold   = ansi.NewStyle().Bold()
-	faint  = ansi.NewStyle().Faint()
-	green  = ansi.NewStyle().ForegroundColor(ansi.Green)
-	yellow = ansi.NewStyle().ForegroundColor(ansi.Yellow)
-	red    = ansi.NewStyle().ForegroundColor(ansi.Red)
+	colors = [...]ansi.BasicColor{done, doing, wrong}
+
+	bold  = ansi.NewStyle().Bold()
+	faint = ansi.NewStyle().Faint()
+	green = ansi.NewStyle().ForegroundColor(done)
+	cyan  = ansi.NewStyle().ForegroundColor(doing)
+	red   = ansi.NewStyle().ForegroundColor(wrong)
 )
 
 // page is what there is to show, in a width: Head stays where it is, and Body can be scrolled.
@@ -78,6 +89,9 @@ func (f *Frame) problems(now time.Time) []string {
 	if len(f.Broken) > 0 {
 		lines = append(lines, f.brokenLine(now))
 	}
+	if silence := cluster.Silence(f.Unanswered, now); silence != "" {
+		lines = append(lines, silence)
+	}
 	return lines
 }
 
@@ -114,7 +128,7 @@ const labelWidth = 12
 
 // summary is how far the rollout is, and when it goes on.
 func (f *Frame) summary(o *plan.Overview, now time.Time, width int) []line {
-	style := map[plan.Progress]ansi.Style{plan.GoesOn: yellow, plan.Complete: green, plan.Stopped: red}[o.Progress]
+	style := map[plan.Progress]ansi.Style{plan.GoesOn: cyan, plan.Complete: green, plan.Stopped: red}[o.Progress]
 	if f.history.stalled(f.Result, o, now) {
 		style = red
 	}
@@ -170,8 +184,13 @@ func zoneLines(o *plan.Overview, width int) []line {
 	for _, state := range o.States {
 		rows[0] = append(rows[0], strings.ToUpper(state.String()))
 	}
-	for _, zone := range o.Zones {
-		row := []string{zone.Name, fmt.Sprint(zone.Nodes)}
+	names := make([]string, len(o.Zones))
+	for i, zone := range o.Zones {
+		names[i] = zone.Name
+	}
+	names = text.Shorten(names, longestName(width), text.Width)
+	for i, zone := range o.Zones {
+		row := []string{names[i], fmt.Sprint(zone.Nodes)}
 		for _, state := range o.States {
 			row = append(row, fmt.Sprint(zone.States[state]))
 		}
@@ -201,16 +220,16 @@ func zoneLines(o *plan.Overview, width int) []line {
 		}
 		return lines
 	}
-	for _, zone := range o.Zones {
+	for i, zone := range o.Zones {
 		var counts []string
 		for _, state := range o.States {
 			if n := zone.States[state]; n > 0 {
 				counts = append(counts, fmt.Sprintf("%d %s", n, state))
 			}
 		}
-		pad := strings.Repeat(" ", widths[0]-ansi.StringWidth(zone.Name)+2)
+		pad := strings.Repeat(" ", widths[0]-ansi.StringWidth(names[i])+2)
 		words := fmt.Sprintf("%s: %s", text.Counted(zone.Nodes, "node"), strings.Join(counts, ", "))
-		lines = append(lines, wrapped(zone.Name+pad, words, width, nil)...)
+		lines = append(lines, wrapped(names[i]+pad, words, width, nil)...)
 	}
 	return lines
 }
@@ -236,20 +255,29 @@ func troubleLines(o *plan.Overview, width int) []line {
 		return nil
 	}
 	lines := []line{{}, {cut(fmt.Sprintf("Not available (%d)", len(o.Troubles)), width), faint}}
+	shown := o.Troubles[:min(len(o.Troubles), troublesShown)]
+	names := make([]string, len(shown))
+	for i, trouble := range shown {
+		names[i] = trouble.Node
+	}
+	names = text.Shorten(names, longestName(width), text.Width)
 	for i, trouble := range o.Troubles {
 		if i == troublesShown {
 			rest := fmt.Sprintf("and %d more: see kubectl daemonplan pods", len(o.Troubles)-i)
 			lines = append(lines, wrapped("  ", rest, width, nil)...)
 			break
 		}
-		style := red
+		style, mark := red, "! "
 		if trouble.Starting {
-			style = nil
+			style, mark = nil, ""
 		}
-		lines = append(lines, wrapped("  ", trouble.Node+": "+trouble.What, width, style)...)
+		lines = append(lines, wrapped("  ", mark+names[i]+": "+trouble.What, width, style)...)
 	}
 	return lines
 }
+
+// longestName is how many columns of a screen a name may take up, so that there is room for what is said of it.
+func longestName(width int) float64 { return max(float64(2*width/3), 8) }
 
 // more is what few need to know.
 func (f *Frame) more(o *plan.Overview) []string {

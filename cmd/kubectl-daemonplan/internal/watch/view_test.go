@@ -255,3 +255,19 @@ func TestLogOfAStalledRollout(t *testing.T) {
 	}
 	endedWith(t, err, "the rollout of daemonset.apps/node-agent in namespace observability is stuck: Updating: 14 of 56 nodes")
 }
+
+// Names that are wider than most of the screen are cut where they are alike.
+func TestViewOfLongNames(t *testing.T) {
+	o := &plan.Overview{Troubles: []plan.Trouble{
+		{Node: "ip-10-0-1-17.eu-central-1.compute.internal", What: "NotReady"}, {Node: "ip-10-0-2-33.eu-central-1.compute.internal", What: "crashes"},
+	}}
+	for width, want := range map[int][]string{
+		30:  {"  ! ip-10-0-1-17…: NotReady", "  ! ip-10-0-2-33…: crashes"},
+		100: {"  ! ip-10-0-1-17.eu-central-1.compute.internal: NotReady", "  ! ip-10-0-2-33.eu-central-1.compute.internal: crashes"},
+	} {
+		lines := troubleLines(o, width)
+		if len(lines) != 4 || lines[2].text != want[0] || lines[3].text != want[1] {
+			t.Errorf("in %d columns: %v, want %q", width, lines, want)
+		}
+	}
+}

@@ -53,6 +53,7 @@ func New(t testing.TB, dump []byte) *Server {
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
+		s.Answer()
 		s.Disconnect() // Close waits for requests to end
 		s.Close()
 	})
@@ -94,6 +95,9 @@ func path(apiVersion string) string {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.hang(r) {
+		return
+	}
 	if s.down {
 		hangUp(w)
 		return

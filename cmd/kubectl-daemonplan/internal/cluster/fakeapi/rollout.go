@@ -16,7 +16,7 @@ const (
 // NewRollout serves DaemonSet agent of namespace web, which is to be updated from revision v1 to v2, until the test ends. Its
 // nodes are a, b and c. Each has an old pod, which is ready.
 func NewRollout(t testing.TB, strategy string) *Server {
-	objects := []string{Set(strategy), revision("v1", 1), revision("v2", 2)}
+	objects := []string{Set(strategy), Revision("v1", 1), Revision("v2", 2)}
 	for _, name := range []string{"a", "b", "c"} {
 		objects = append(objects, Node(name), Pod(name, "v1", true))
 	}
@@ -33,7 +33,8 @@ func template(hash, more string) string {
 		`"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}}`, more, hash)
 }
 
-func revision(hash string, number int) string {
+// Revision is a revision of the set.
+func Revision(hash string, number int) string {
 	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"namespace":"web","name":"agent-%s",`+
 		`"uid":"r-%s","labels":{"app":"agent","controller-revision-hash":%q},"ownerReferences":[%s]},"revision":%d,`+
 		`"data":{"spec":{"template":%s}}}`, hash, hash, hash, owner, number, template(hash, `"$patch":"replace",`))

@@ -19,6 +19,7 @@ type history struct {
 	first   int           // the version before the first change that watches may still begin at
 	more    chan struct{} // closed at the next change
 	down    bool
+	hung    chan struct{} // closed when requests are answered again; nil: they are
 }
 
 // change is a change of an object: from nil when it is created, to nil when it is deleted.
@@ -129,6 +130,43 @@ func (s *Server) Reconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = false
+}
+
+// Hang leaves requests without an answer until Answer. Connections are accepted, and watches that have begun go on.
+func (s *Server) Hang() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hung == nil {
+		s.hung = make(chan struct{})
+	}
+}
+
+// Answer answers what was left without an answer, and what comes.
+func (s *Server) Answer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hung != nil {
+		close(s.hung)
+		s.hung = nil
+	}
+}
+
+// hang waits until requests are answered. It reports whether the client still waits for one. The lock is held when it is called
+// and when it returns.
+func (s *Server) hang(r *http.Request) bool {
+	for s.hung != nil {
+		hung := s.hung
+		s.mu.Unlock()
+		select {
+		case <-hung:
+		case <-r.Context().Done():
+		}
+		s.mu.Lock()
+		if r.Context().Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // selected reports whether a list or a watch is to have an object.
