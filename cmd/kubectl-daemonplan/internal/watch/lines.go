@@ -34,9 +34,9 @@ func (t TimeoutError) Stopped(reason string) *exit.NegativeError {
 }
 
 // Lines prints the rollout as lines, one for each change of what matters, until the rollout is complete. It returns a
-// *exit.NegativeError if the rollout goes on only when somebody acts, has not got any further for too long, or if the set is deleted or
-// the context ends before, and another error if the cluster can no longer be watched. If a [TimeoutError] ends the context, the
-// last line says what is not done.
+// *exit.NegativeError if the rollout goes on only when somebody acts, has not got any further for too long, or if the set is
+// deleted or the context ends before, and another error if the cluster can no longer be watched. If a [TimeoutError] ends the
+// context, the last line says what is not done.
 func Lines(ctx context.Context, source Source, settings plan.Settings, out io.Writer) error {
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
