@@ -95,6 +95,7 @@ func TestDaemonSetControllerIsPredicted(t *testing.T) {
 		{"OnDelete", 7, (*predicted).byHand},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // they mostly wait, each in a namespace and on nodes of its own
 			test.run(&predicted{annotated: &annotated{world: worldOn(t, c, test.nodes), theirs: theirs}, nodes: test.nodes})
 		})
 	}
