@@ -130,7 +130,9 @@ func (w *watched) record(r simulate.Record) {
 	case simulate.NodeChanged:
 		w.states[r.Node] = r.To
 		w.happened = w.happened || r.From != 0 && r.From != r.To
-	case simulate.Planned, simulate.CanaryChanged: // thoughts
+	case simulate.Planned, simulate.CanaryChanged, simulate.BudgetUsed, simulate.NodesWait, simulate.NodesUpdated,
+		simulate.NodesFailed, simulate.NodesQuarantined, simulate.RevisionGivenUp, simulate.StageChanged: // thoughts
+	case simulate.NodeLabelled, simulate.CallsSent, simulate.RunEnded: // other records tell what happened
 	default:
 		w.happened = true
 	}

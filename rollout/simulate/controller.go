@@ -35,8 +35,11 @@ type controller struct {
 	calls    int
 	nextCall time.Duration
 	// spent is the time until which the calls so far use up the rate, see spendCall.
-	spent   time.Duration
-	retryAt time.Duration // not before this, as calls came to nothing
+	spent time.Duration
+	// limited: actions wait for the rate of calls, since limitedFrom. limitedFor is for how long they did before.
+	limited                 bool
+	limitedFrom, limitedFor time.Duration
+	retryAt                 time.Duration // not before this, as calls came to nothing
 	// refused are pods of which a patch was refused. batches are the ends of the batches of creates.
 	refused map[types.UID]bool
 	batches []int
@@ -178,7 +181,7 @@ func (s *Simulation) makePlan(observers []Observer, keep bool) (*Step, error) {
 		return step, err
 	}
 	s.tally.plan(s.elapsed, &step.Plan)
-	s.record(Record{Kind: Planned, Detail: strconv.Itoa(actions(&step.Plan))})
+	s.recordPlan(&step.Plan)
 	s.canaryChanged(&step.Plan.Canary)
 	if update := step.Plan.Status.UpdateRevision; update != s.update {
 		s.update = update
@@ -238,9 +241,11 @@ func actions(p *rollout.Plan) int {
 // crashController ends the controller, now.
 func (s *Simulation) crashController() {
 	c := &s.controller
+	c.goOn(s.elapsed)
 	c.down, c.doomed, c.busy = true, false, false
 	c.restarts++
 	s.tally.controllerCrashed()
+	s.recordCalls()
 	s.record(Record{Kind: ControllerCrashed})
 	s.queue.stop(&c.crash.timer)
 	after := s.random.durationOf(s.scenario.Controller.Restart, "restart", strconv.Itoa(c.restarts))

@@ -197,23 +197,38 @@ func ExampleNewCSVWriter() {
 	_, err := simulate.Run(scenario)
 	fmt.Println(err, history.Flush())
 	// Output:
-	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
-	// 0,0,NodeChanged,web-00000,a,,67fcf8cd76,,old,,,
-	// 0,1,Planned,,,,,,,,,2
-	// 0,1,RevisionChanged,,,,agent-7f8746bb65,,,,,
-	// 0,1,PodDeleted,web-00000,a,agent-web-00000,67fcf8cd76,,,,,Outdated
-	// 0,1,NodeChanged,web-00000,a,,,old,terminating,,,
-	// 0,2,Planned,,,,,,,,,0
-	// 2,2,NodeChanged,web-00000,a,,,terminating,empty,,,
-	// 2,3,Planned,,,,,,,,,1
-	// 2,3,NodeChanged,web-00000,a,,,empty,pending,,,
-	// 2,3,PodCreated,web-00000,a,agent-00002,7f8746bb65,,,,,Missing
-	// 2,3,NodeChanged,web-00000,a,,,pending,pulling,,,
-	// 2,3,NodeChanged,web-00000,a,,,pulling,starting,,,
-	// 2,3,ImagePulled,web-00000,a,,,,,,,registry
-	// 2,4,Planned,,,,,,,,,0
-	// 6,4,NodeChanged,web-00000,a,,7f8746bb65,starting,new,,,
-	// 6,5,Planned,,,,,,,,,0
+	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail,count,limit
+	// 0,0,NodeLabelled,web-00000,a,,,,,,,"daemonplan.io/pool=web,kubernetes.io/hostname=web-00000,topology.kubernetes.io/zone=a",,
+	// 0,0,NodeChanged,web-00000,a,,67fcf8cd76,,old,,,,,
+	// 0,1,Planned,,,,7f8746bb65,,,,,2,,
+	// 0,1,BudgetUsed,,,,,,,,,maxUnavailable,1,4
+	// 0,1,NodesUpdated,,,,7f8746bb65,,,,,,,
+	// 0,1,RevisionChanged,,,,agent-7f8746bb65,,,,,,,
+	// 0,1,PodDeleted,web-00000,a,agent-web-00000,67fcf8cd76,,,,,Outdated,,
+	// 0,1,NodeChanged,web-00000,a,,,old,terminating,,,,,
+	// 0,1,CallsSent,,,,,,,,,,3,
+	// 0,2,Planned,,,,7f8746bb65,,,,,0,,
+	// 0,2,NodesWait,,,,,,,,,Terminating none,1,
+	// 0,2,CallsSent,,,,,,,,,,1,
+	// 2,2,NodeChanged,web-00000,a,,,terminating,empty,,,,,
+	// 2,3,Planned,,,,7f8746bb65,,,,,1,,
+	// 2,3,NodesWait,,,,,,,,,Terminating none,,
+	// 2,3,NodeChanged,web-00000,a,,,empty,pending,,,,,
+	// 2,3,PodCreated,web-00000,a,agent-00002,7f8746bb65,,,,,Missing,,
+	// 2,3,CallsSent,,,,,,,,,,2,
+	// 2,3,NodeChanged,web-00000,a,,,pending,pulling,,,,,
+	// 2,3,NodeChanged,web-00000,a,,,pulling,starting,,,,,
+	// 2,3,ImagePulled,web-00000,a,,,,,,,registry,,
+	// 2,4,Planned,,,,7f8746bb65,,,,,0,,
+	// 2,4,NodesWait,,,,,,,,,NotReady none,1,
+	// 2,4,NodesUpdated,,,,7f8746bb65,,,,,,1,
+	// 2,4,CallsSent,,,,,,,,,,1,
+	// 6,4,NodeChanged,web-00000,a,,7f8746bb65,starting,new,,,,,
+	// 6,5,Planned,,,,7f8746bb65,,,,,0,,
+	// 6,5,BudgetUsed,,,,,,,,,maxUnavailable,,4
+	// 6,5,NodesWait,,,,,,,,,NotReady none,,
+	// 6,5,CallsSent,,,,,,,,,,1,
+	// 6,5,RunEnded,,,,,,,,,done,,
 	// <nil> <nil>
 }
 
@@ -231,8 +246,8 @@ func ExampleWriter_Record() {
 	history.Record(simulate.Record{At: 1500 * time.Millisecond, Step: 2, Kind: simulate.EventHappened, Detail: "a node joins"})
 	fmt.Println(history.Flush())
 	// Output:
-	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
-	// 1.5,2,EventHappened,,,,,,,,,a node joins
+	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail,count,limit
+	// 1.5,2,EventHappened,,,,,,,,,a node joins,,
 	// <nil>
 }
 
@@ -240,6 +255,6 @@ func ExampleWriter_Flush() {
 	history := simulate.NewCSVWriter(os.Stdout)
 	fmt.Println(history.Flush())
 	// Output:
-	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
+	// seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail,count,limit
 	// <nil>
 }

@@ -21,6 +21,7 @@ import (
 // send sends the calls that are due now: the next one if the rate is limited, else all.
 func (s *Simulation) send() error {
 	c := &s.controller
+	c.goOn(s.elapsed)
 	for c.busy && !c.down {
 		if c.doomed && c.call == c.fatal {
 			s.crashController()
@@ -28,6 +29,7 @@ func (s *Simulation) send() error {
 		}
 		if c.call == c.calls {
 			if c.busy = s.statusChanged() && !c.reported; !c.busy {
+				s.recordCalls()
 				return nil
 			}
 		}
@@ -52,7 +54,23 @@ func (s *Simulation) spendCall() (waits bool) {
 	each := time.Duration(float64(time.Second) / model.CallsPerSecond)
 	c.spent = max(c.spent, s.elapsed) + each
 	c.nextCall = max(s.elapsed, c.spent-time.Duration(max(model.CallBurst, 1)-1)*each)
+	if c.nextCall > s.elapsed && c.call < c.calls { // the status alone keeps no node waiting
+		c.limited, c.limitedFrom = true, s.elapsed
+	}
 	return c.nextCall > s.elapsed
+}
+
+// goOn ends a wait for the rate of calls.
+func (c *controller) goOn(at time.Duration) {
+	c.limitedFor, c.limited = c.rateLimited(at), false
+}
+
+// rateLimited is for how long actions waited for the rate of calls so far.
+func (c *controller) rateLimited(at time.Duration) time.Duration {
+	if !c.limited {
+		return c.limitedFor
+	}
+	return c.limitedFor + at - c.limitedFrom
 }
 
 // statusChanged reports whether the status or the memory of the plan differs from what is written.

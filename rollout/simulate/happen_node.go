@@ -145,4 +145,5 @@ func (s *Simulation) label(n *node, labels map[string]string) {
 			}
 		}
 	})
+	s.recordLabels(n)
 }

@@ -285,6 +285,9 @@ func (s *Simulation) restarted(p *pod, object *corev1.Pod, i int) {
 	s.tally.restarted(p.crashes > 0)
 	r := s.about(p, ContainerRestarted, kubelet.Container(object, i).Name)
 	r.Revision = revisionOf(object)
+	if p.crashes > 0 {
+		r.Count = 1
+	}
 	s.record(r)
 }
 

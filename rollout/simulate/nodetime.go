@@ -71,5 +71,5 @@ func (g *gauge) top() {
 func (g gauge) unavailable(at time.Duration) Unavailable {
 	g.set(at, g.now)
 	g.top()
-	return Unavailable{Peak: g.peak, PeakAt: g.peakAt, NodeTime: g.sum.duration()}
+	return Unavailable{Peak: g.peak, PeakAt: g.peakAt, NodeTime: g.sum.duration(), AtEnd: g.now}
 }

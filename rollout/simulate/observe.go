@@ -33,6 +33,9 @@ func (s *Simulation) observe(n *node) {
 	s.changed = true
 	s.tally.node(s.elapsed, n.name, n.zone, from, to)
 	if s.scenario.History != nil { // else nobody asks what serves
+		if from == 0 {
+			s.recordLabels(n)
+		}
 		s.record(Record{Kind: NodeChanged, Node: n.name, Zone: n.zone, Revision: s.serving(n, to), From: from, To: to})
 	}
 }
@@ -180,7 +183,7 @@ func (s *Simulation) canaryChanged(now *rollout.Canary) {
 			s.schedule(p)
 		}
 	}
-	s.record(Record{Kind: CanaryChanged, Detail: now.Phase.String() + " " + now.Reason.String()})
+	s.record(Record{Kind: CanaryChanged, Revision: now.Revision, Detail: now.Phase.String() + " " + now.Reason.String()})
 }
 
 type canaryState struct {

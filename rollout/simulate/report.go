@@ -54,6 +54,9 @@ type Report struct {
 	// was lost.
 	Calls       int `json:"calls"`
 	FailedCalls int `json:"failedCalls"`
+	// RateLimited is for how long actions of a plan waited for the controller's rate of calls (Controller.CallsPerSecond and
+	// CallBurst). Where that is most of the time, the rate sets the pace of the rollout.
+	RateLimited time.Duration `json:"rateLimited"`
 	// PulledBytes is the number of bytes that came from the registry, PeerBytes of those that came from peers.
 	PulledBytes int64 `json:"pulledBytes"`
 	PeerBytes   int64 `json:"peerBytes"`
@@ -119,6 +122,8 @@ type Unavailable struct {
 	PeakAt time.Duration `json:"peakAt"`
 	// NodeTime is the time for which nodes were unavailable, summed over nodes. It is at most 292 years, the longest Duration.
 	NodeTime time.Duration `json:"nodeTime"`
+	// AtEnd is how many nodes are unavailable at the end, so that NodeTime is the least that it may come to.
+	AtEnd int `json:"atEnd"`
 }
 
 // ZoneReport measures the nodes of one zone: how many there are in the end, and how many were unavailable.

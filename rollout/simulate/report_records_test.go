@@ -32,7 +32,7 @@ func reportTrouble(seed uint64) simulate.Scenario {
 		Share: 0.2, Crash: simulate.Fixed(3 * time.Second), Crashes: 2,
 	})
 	scenario.Controller = simulate.Controller{
-		FailedCalls: 0.1, LostAnswers: 0.05, Lag: simulate.Uniform(0, time.Second), Crash: simulate.Exponential(time.Minute),
+		CallsPerSecond: 2, CallBurst: 3, FailedCalls: 0.1, LostAnswers: 0.05, Lag: simulate.Uniform(0, time.Second), Crash: simulate.Exponential(time.Minute),
 	}
 	scenario.Events = []simulate.Event{
 		{At: 5 * time.Second, Every: simulate.Exponential(20 * time.Second), Until: 5 * time.Minute, What: simulate.NodeNotReady,
@@ -106,6 +106,8 @@ func TestReportsAgreeWithRecords(t *testing.T) {
 func reportCountRecords(r *simulate.Report, records []simulate.Record) {
 	r.Created, r.Deleted, r.Patched, r.Pulls, r.FailedCalls, r.Plans = 0, 0, 0, 0, 0, 0
 	r.Restarts, r.ControllerCrashes, r.PulledBytes, r.PeerBytes = 0, 0, 0, 0
+	countPlans(r, records)
+	r.Calls, r.RateLimited, r.Crashes, r.End = 0, 0, 0, 0
 	count := map[simulate.RecordKind]*int{
 		simulate.PodCreated: &r.Created, simulate.PodDeleted: &r.Deleted, simulate.PodPatched: &r.Patched,
 		simulate.PullStarted: &r.Pulls, simulate.CallFailed: &r.FailedCalls, simulate.Planned: &r.Plans,
@@ -134,6 +136,7 @@ func reportCountRecords(r *simulate.Report, records []simulate.Record) {
 				u.Peak, u.PeakAt = n, before
 			}
 			u.NodeTime += time.Duration(n) * (to - before)
+			u.AtEnd = n
 		}
 		note(&r.Unavailable, all)
 		for name, zone := range zones {
@@ -144,6 +147,18 @@ func reportCountRecords(r *simulate.Report, records []simulate.Record) {
 	for _, record := range records {
 		if n := count[record.Kind]; n != nil {
 			*n++
+		}
+		switch record.Kind {
+		case simulate.CallsSent:
+			r.Calls += record.Count
+			r.RateLimited += record.Took
+		case simulate.ContainerRestarted:
+			r.Crashes += record.Count
+		case simulate.RunEnded:
+			if err := r.End.UnmarshalText([]byte(record.Detail)); err != nil {
+				panic(err)
+			}
+		default:
 		}
 		if record.Kind == simulate.ImagePulled && strings.HasPrefix(record.Detail, "registry") {
 			r.PulledBytes += record.Bytes
@@ -188,6 +203,51 @@ func reportCountRecords(r *simulate.Report, records []simulate.Record) {
 	for _, name := range []string{"", "a", "b", "c"} {
 		if zones[name] != nil {
 			r.Zones = append(r.Zones, *zones[name])
+		}
+	}
+}
+
+// countPlans replaces the figures that records of plans tell: the budget, and what nodes waited for.
+func countPlans(r *simulate.Report, records []simulate.Record) {
+	finished := r.Finished
+	if r.End != simulate.EndDone {
+		finished = r.Elapsed
+	}
+	r.Budget = simulate.BudgetReport{}
+	waits := map[string]time.Duration{}
+	counts := map[string]int{}
+	var used, limit int
+	var sum, before, counted time.Duration
+	for _, record := range append(slices.Clone(records), simulate.Record{At: r.Elapsed}) {
+		for what, n := range counts {
+			waits[what] += time.Duration(n) * (record.At - before)
+		}
+		sum += time.Duration(used) * (min(record.At, finished) - counted)
+		before, counted = record.At, min(record.At, finished)
+		switch record.Kind {
+		case simulate.NodesWait:
+			counts[record.Detail] = record.Count
+		case simulate.BudgetUsed:
+			used, limit = record.Count, record.Limit
+			r.Budget.Surge = record.Detail == "maxSurge"
+			if used > r.Budget.Peak {
+				r.Budget.Peak, r.Budget.PeakLimit = used, limit
+			}
+		default:
+		}
+	}
+	r.Budget.Limit = limit
+	if finished > 0 {
+		r.Budget.Mean = float64(sum) / float64(finished)
+	}
+	for i := range r.Waits {
+		w := &r.Waits[i]
+		w.NodeTime = waits[w.Reason.String()+" "+w.Limit.String()]
+		delete(waits, w.Reason.String()+" "+w.Limit.String())
+	}
+	for what, took := range waits {
+		if took > 0 {
+			panic("the report lacks that nodes waited: " + what)
 		}
 	}
 }

@@ -71,6 +71,7 @@ type Simulation struct {
 	changed  bool
 	watchers []func(*Simulation) error
 	canary   canaryState
+	told     told         // what the history has of plans
 	decided  rollout.Plan // the last one
 	healing  int          // undoings that are to come
 	// usedRules says which rules were about a pod. happenings are the events of the scenario.
@@ -224,12 +225,15 @@ func (s *Simulation) advance(observers []Observer, keep bool) (*Step, error) {
 		}
 		switch {
 		case !ok, s.atRest():
-			if s.end = EndStuck; s.complete() {
-				s.end = EndDone
+			end := EndStuck
+			if s.complete() {
+				end = EndDone
 			}
+			s.ended(end)
 			return nil, nil
 		case at > s.limit:
-			s.elapsed, s.end = s.limit, EndLimit
+			s.elapsed = s.limit
+			s.ended(EndLimit)
 			return nil, nil
 		}
 		s.elapsed = at
@@ -312,9 +316,11 @@ func (s *Simulation) atRest() bool {
 
 // fail ends the run at a step, or between steps if step is nil.
 func (s *Simulation) fail(step *Step, err error) error {
-	if s.end = EndCondition; len(s.violations) > 0 {
-		s.end = EndViolation
+	end := EndCondition
+	if len(s.violations) > 0 {
+		end = EndViolation
 	}
+	s.ended(end)
 	failed := &StepError{Seed: s.scenario.Seed, Violations: s.violations, Err: err}
 	if step != nil {
 		failed.Step = *step
@@ -328,6 +334,7 @@ func (s *Simulation) fail(step *Step, err error) error {
 func (s *Simulation) Report() Report {
 	report := s.tally.report(s.elapsed, s.end, s.violations)
 	report.State, report.Reason = s.decided.Status.State, s.decided.Status.Reason
+	report.RateLimited = s.controller.rateLimited(s.elapsed)
 	report.Unused = s.unused()
 	return report
 }

@@ -156,6 +156,7 @@ func tallyOracleUnavailable(
 		if down > u.Peak && (last || next > op.at) {
 			u.Peak, u.PeakAt = down, op.at
 		}
+		u.AtEnd = down
 		sum.Add(sum, new(big.Int).Mul(big.NewInt(int64(down)), big.NewInt(int64(next-op.at))))
 	}
 	u.NodeTime = time.Duration(sum.Int64())

@@ -116,7 +116,7 @@ func TestTally(t *testing.T) {
 			ops: []tallyOp{change(0, "x", 0, NodeOld), change(5*s, "x", NodeOld, NodeLost)},
 			want: func(r *Report) {
 				r.End, r.Nodes, r.Desired = EndLimit, 1, 1
-				r.Unavailable = Unavailable{Peak: 1, PeakAt: 5 * s, NodeTime: 15 * s}
+				r.Unavailable = Unavailable{Peak: 1, PeakAt: 5 * s, NodeTime: 15 * s, AtEnd: 1}
 				r.Zones = []ZoneReport{{"a", 1, r.Unavailable}}
 			},
 		},
@@ -168,7 +168,7 @@ func TestTally(t *testing.T) {
 				r.Reached = []Reached{{50, 3 * s}}
 				r.Unavailable = Unavailable{Peak: 2, PeakAt: 2 * s, NodeTime: 3 * s}
 				r.Zones = []ZoneReport{
-					{Zone: "", Nodes: 1}, {"a", 1, Unavailable{1, 2 * s, 1 * s}}, {"b", 1, Unavailable{1, 1 * s, 2 * s}},
+					{Zone: "", Nodes: 1}, {"a", 1, Unavailable{1, 2 * s, 1 * s, 0}}, {"b", 1, Unavailable{1, 1 * s, 2 * s, 0}},
 				}
 			},
 		},
@@ -183,8 +183,8 @@ func TestTally(t *testing.T) {
 			want: func(r *Report) {
 				r.Nodes, r.Desired, r.Updated, r.Finished = 1, 1, 1, 5*s
 				r.Reached = []Reached{{50, 5 * s}, {90, 5 * s}, {99, 5 * s}, {100, 5 * s}}
-				r.Unavailable = Unavailable{1, 0, 5 * s}
-				r.Zones = []ZoneReport{{"a", 0, Unavailable{1, 0, 4 * s}}, {"b", 1, Unavailable{1, 4 * s, 1 * s}}}
+				r.Unavailable = Unavailable{1, 0, 5 * s, 0}
+				r.Zones = []ZoneReport{{"a", 0, Unavailable{1, 0, 4 * s, 0}}, {"b", 1, Unavailable{1, 4 * s, 1 * s, 0}}}
 			},
 		},
 		{

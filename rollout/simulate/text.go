@@ -49,6 +49,16 @@ var recordKindNames = [recordKinds]string{
 	ControllerCrashed:  "ControllerCrashed",
 	ControllerStarted:  "ControllerStarted",
 	CanaryChanged:      "CanaryChanged",
+	NodeLabelled:       "NodeLabelled",
+	BudgetUsed:         "BudgetUsed",
+	NodesWait:          "NodesWait",
+	NodesUpdated:       "NodesUpdated",
+	NodesFailed:        "NodesFailed",
+	NodesQuarantined:   "NodesQuarantined",
+	RevisionGivenUp:    "RevisionGivenUp",
+	StageChanged:       "StageChanged",
+	CallsSent:          "CallsSent",
+	RunEnded:           "RunEnded",
 }
 
 var nodeStateNames = [nodeStates]string{

@@ -13,7 +13,7 @@ import (
 // Every value of every enumeration has a word of its own, and that word is read as the value.
 func TestCodes(t *testing.T) {
 	inputCodes[simulate.What](t, int(simulate.Whats), "", "AddNodes", "SetClock")
-	inputCodes[simulate.RecordKind](t, int(simulate.RecordKinds), "", "NodeChanged", "CanaryChanged")
+	inputCodes[simulate.RecordKind](t, int(simulate.RecordKinds), "", "NodeChanged", "RunEnded")
 	inputCodes[simulate.NodeState](t, int(simulate.NodeStates), "", "outside", "new")
 	inputCodes[simulate.End](t, int(simulate.Ends), "running", "done", "violation")
 	inputCodes[simulate.Knob](t, int(simulate.Knobs), "", "maxUnavailable", "slowStart")

@@ -26,6 +26,7 @@ type Writer struct {
 // recordColumns of CSV.
 var recordColumns = []string{
 	"seconds", "step", "kind", "node", "zone", "pod", "revision", "from", "to", "bytes", "took", "detail",
+	"count", "limit",
 }
 
 // NewCSVWriter returns a Writer of comma-separated values (RFC 4180, except that lines end in \n): a line of column names, then
@@ -42,6 +43,10 @@ var recordColumns = []string{
 //	bytes     that came; empty: 0
 //	took      seconds that took, as in the first column; empty: 0
 //	detail    in words
+//	count     number of nodes, calls or restarts; the documentation of the kind says of what
+//	limit     how many nodes it may be, or are there; likewise
+//
+// Count and limit are empty where they are 0, and for kinds of records that have none.
 func NewCSVWriter(w io.Writer) *Writer {
 	lines := csv.NewWriter(w)
 	begun := false
@@ -100,6 +105,7 @@ func csvFields(r Record) []string {
 	return []string{
 		seconds(r.At), strconv.Itoa(r.Step), r.Kind.String(), r.Node, r.Zone, r.Pod, r.Revision,
 		r.From.String(), r.To.String(), unlessZero(r.Bytes), csvTook(r.Took), r.Detail,
+		unlessZero(int64(r.Count)), unlessZero(int64(r.Limit)),
 	}
 }
 

@@ -22,6 +22,7 @@ var recorderRecords = []simulate.Record{
 	{At: 2*time.Hour + 1, Step: 2, Kind: simulate.NodeChanged, Node: "x", Zone: "a", From: simulate.NodeOld, To: simulate.NodeTerminating},
 	{At: 2*time.Hour + 100, Step: 2, Kind: simulate.ImagePulled, Node: "x", Bytes: 300, Took: 20 * time.Second, Detail: "registry"},
 	{At: 3 * time.Hour, Step: 3, Kind: simulate.EventHappened, Detail: `drain "x", then y`},
+	{At: 3 * time.Hour, Step: 4, Kind: simulate.BudgetUsed, Detail: "maxSurge", Count: 2, Limit: 5},
 }
 
 func TestCSV(t *testing.T) {
@@ -33,18 +34,19 @@ func TestCSV(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	want := `seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail
-0,0,NodeChanged,x,a,,,,old,,,
-1.5,1,PodDeleted,x,a,agent-x,6b9,,,,,Outdated
-7200.000000001,2,NodeChanged,x,a,,,old,terminating,,,
-7200.0000001,2,ImagePulled,x,,,,,,300,20,registry
-10800,3,EventHappened,,,,,,,,,"drain ""x"", then y"
+	want := `seconds,step,kind,node,zone,pod,revision,from,to,bytes,took,detail,count,limit
+0,0,NodeChanged,x,a,,,,old,,,,,
+1.5,1,PodDeleted,x,a,agent-x,6b9,,,,,Outdated,,
+7200.000000001,2,NodeChanged,x,a,,,old,terminating,,,,,
+7200.0000001,2,ImagePulled,x,,,,,,300,20,registry,,
+10800,3,EventHappened,,,,,,,,,"drain ""x"", then y",,
+10800,4,BudgetUsed,,,,,,,,,maxSurge,2,5
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()
-	if err != nil || len(rows) != 6 {
+	if err != nil || len(rows) != 7 {
 		t.Errorf("%d rows can be read, %v", len(rows), err)
 	}
 }
@@ -78,7 +80,7 @@ func TestJSONLines(t *testing.T) {
 	}
 	lines := strings.SplitAfter(text.String(), "\n")
 	want := `{"at":7200000000001,"step":2,"kind":"NodeChanged","node":"x","zone":"a","from":"old","to":"terminating"}` + "\n"
-	if len(lines) != 6 || lines[2] != want {
+	if len(lines) != 7 || lines[2] != want {
 		t.Errorf("%d lines, of which the third is\n%swant\n%s", len(lines), lines[2], want)
 	}
 	var got []simulate.Record

@@ -3,6 +3,7 @@ package simulation
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
@@ -49,14 +50,23 @@ type specAnswer struct {
 	PeakUnavailableNodes     quantiles `json:"peakUnavailableNodes"`
 	PeakUnavailablePercent   quantiles `json:"peakUnavailablePercent"`
 	UnavailableNodeSeconds   quantiles `json:"unavailableNodeSeconds"`
+	// StillUnavailableNodes are unavailable at the end of the run: with such nodes, the sums of times are at least so much.
+	StillUnavailableNodes quantiles `json:"stillUnavailableNodes"`
 	// PeakTakenNodes and TakenNodeSeconds are without the nodes that were down before the run, as long as they stay so.
-	PeakTakenNodes    quantiles `json:"peakTakenNodes"`
-	TakenNodeSeconds  quantiles `json:"takenNodeSeconds"`
-	Waves             quantiles `json:"waves"`
-	PodsCreated       quantiles `json:"podsCreated"`
-	APICalls          quantiles `json:"apiCalls"`
-	PulledBytes       quantiles `json:"pulledBytes"`
-	ContainerRestarts quantiles `json:"containerRestarts"`
+	PeakTakenNodes   quantiles `json:"peakTakenNodes"`
+	TakenNodeSeconds quantiles `json:"takenNodeSeconds"`
+	StillTakenNodes  quantiles `json:"stillTakenNodes"`
+	// LongestDown are the nodes that were down longest in all, under the first seed, at most ten of them.
+	LongestDown []downAnswer `json:"longestDown"`
+	Waves       quantiles    `json:"waves"`
+	PodsCreated quantiles    `json:"podsCreated"`
+	APICalls    quantiles    `json:"apiCalls"`
+	// RateLimitedSeconds is for how long actions waited for the controller's rate of calls.
+	RateLimitedSeconds quantiles `json:"rateLimitedSeconds"`
+	PulledBytes        quantiles `json:"pulledBytes"`
+	ContainerRestarts  quantiles `json:"containerRestarts"`
+	// Table has the rows of the table that is printed without -o json, for this spec: each name, and the text beside it.
+	Table []tableRow `json:"table"`
 	// Stages are the parts of the stages, in the order in which they are opened; absent without stages.
 	Stages []stageAnswer `json:"stages,omitempty"`
 	// FailedNodes is on how many nodes at most the new version had failed at one time, and QuarantinedNodes how many of them were
@@ -68,6 +78,24 @@ type specAnswer struct {
 	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by
 	// cause.
 	LeftNodes []leftNodes `json:"leftNodes"`
+	// LeftCounts is how many of them cannot be updated, and how many only wait, for a stage or for others.
+	LeftCounts leftCounts `json:"leftCounts"`
+}
+
+// tableRow is a row of the table, with the text for one spec.
+type tableRow struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// tableAnswer has the rows of the table for the spec in the outcomes, which are those of all specs of the answer: a row that is
+// shown because of another spec is there, too.
+func tableAnswer(outcomes []*outcome, spec int) []tableRow {
+	var rows []tableRow
+	for _, f := range figures(outcomes) {
+		rows = append(rows, tableRow{strings.TrimSpace(f.Name), f.Cells[spec].Text})
+	}
+	return rows
 }
 
 // endingCounts is how many runs ended in which way: the new version is where it is to be; the canary or failures gave it up;
@@ -106,6 +134,32 @@ type suggestAnswer struct {
 	Failures []string   `json:"failures"`
 }
 
+// downAnswer is a node that was down.
+type downAnswer struct {
+	Node string `json:"node"`
+	Zone string `json:"zone,omitempty"`
+	// DownSeconds is how long it was down in all; if it is StillDown at the end, that is the least that it may come to.
+	DownSeconds float64 `json:"downSeconds"`
+	StillDown   bool    `json:"stillDown"`
+	// LongestFromSeconds and LongestToSeconds are the ends of its longest outage. If LongestGoesOn, the latter is the end of the
+	// run.
+	LongestFromSeconds float64 `json:"longestFromSeconds"`
+	LongestToSeconds   float64 `json:"longestToSeconds"`
+	LongestGoesOn      bool    `json:"longestGoesOn"`
+}
+
+// longestDownAnswer are the nodes that were down longest; empty, not nil: none was.
+func (o *outcome) longestDownAnswer() []downAnswer {
+	list := []downAnswer{}
+	for _, out := range o.longestDown(mostWorst) {
+		list = append(list, downAnswer{
+			Node: out.Node, Zone: out.Zone, DownSeconds: out.Total.Seconds(), StillDown: out.Down,
+			LongestFromSeconds: out.From.Seconds(), LongestToSeconds: out.To.Seconds(), LongestGoesOn: !out.Ended,
+		})
+	}
+	return list
+}
+
 // specAnswerOf sums up the runs of a candidate.
 func specAnswerOf(o *outcome) specAnswer {
 	over := func(of func(r *simulate.Report) float64) quantiles {
@@ -128,19 +182,24 @@ func specAnswerOf(o *outcome) specAnswer {
 			return 100 * float64(r.Unavailable.Peak) / float64(max(r.Desired, 1))
 		}),
 		UnavailableNodeSeconds: over(func(r *simulate.Report) float64 { return seconds(r.Unavailable.NodeTime) }),
+		StillUnavailableNodes:  over(func(r *simulate.Report) float64 { return float64(r.Unavailable.AtEnd) }),
+		StillTakenNodes:        over(func(r *simulate.Report) float64 { return float64(r.Taken.AtEnd) }),
+		LongestDown:            o.longestDownAnswer(),
 		PeakTakenNodes:         over(func(r *simulate.Report) float64 { return float64(r.Taken.Peak) }),
 		TakenNodeSeconds:       over(func(r *simulate.Report) float64 { return seconds(r.Taken.NodeTime) }),
 		Waves:                  over(func(r *simulate.Report) float64 { return float64(r.Waves) }),
 		PodsCreated:            over(func(r *simulate.Report) float64 { return float64(r.Created) }),
+		RateLimitedSeconds:     over(func(r *simulate.Report) float64 { return seconds(r.RateLimited) }),
 		APICalls:               over(func(r *simulate.Report) float64 { return float64(r.Calls) }),
 		PulledBytes:            over(func(r *simulate.Report) float64 { return float64(r.PulledBytes) }),
 		ContainerRestarts:      over(func(r *simulate.Report) float64 { return float64(r.Restarts) }),
 		Stages:                 o.stageAnswers(),
 		LeftNodes:              []leftNodes{},
 	}
+	a.Table = tableAnswer([]*outcome{o}, 0)
 	a.failures(o)
 	if left := o.left(); left != nil {
-		a.LeftNodes = left
+		a.LeftNodes, a.LeftCounts = left, countLeft(left)
 	}
 	return a
 }
@@ -176,8 +235,10 @@ func (e *experiment) notes() []string { return orEmpty(slices.Concat(e.Notes, e.
 // answerOf is the answer of simulate or forecast.
 func answerOf(command string, e *experiment, outcomes []*outcome, failures []string) simulateAnswer {
 	a := simulateAnswer{Command: command, Seed: e.Seed, Runs: e.Seeds, Notes: e.notes(), Failures: orEmpty(failures)}
-	for _, o := range outcomes {
-		a.Specs = append(a.Specs, specAnswerOf(o))
+	for i, o := range outcomes {
+		spec := specAnswerOf(o)
+		spec.Table = tableAnswer(outcomes, i)
+		a.Specs = append(a.Specs, spec)
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -155,6 +156,8 @@ type chart struct {
 	Marks []mark
 	// Top is the upper end of the vertical axis. If it is 0, the lines determine the end.
 	Top float64
+	// Most is the greatest value that there can be, which no line is drawn above; 0: there is none.
+	Most float64
 	// Show prints a value, for the page.
 	Show func(float64) string
 }
@@ -280,7 +283,8 @@ func (l limit) values() []float64 {
 const apart = 1. / 110
 
 // heights are where each line, and behind them each limit, is drawn, by column: at its value, but where it would hide a line
-// before it, just above that line. Everywhere else it stays at its value, so that it is never above a limit that it keeps.
+// before it, just above that line, or below it where that would be above the greatest value that there can be. Everywhere else it
+// stays at its value, so that it is never above a limit that it keeps.
 func (c *chart) heights() [][]float64 {
 	var values [][]float64
 	for i := range c.Lines {
@@ -304,7 +308,30 @@ func (c *chart) heights() [][]float64 {
 			}
 		}
 	}
+	if c.Most > 0 {
+		keepBelow(heights, c.Most, gap)
+	}
 	return heights
+}
+
+// keepBelow lowers the lines, by column, so that none is above the greatest value that there can be. Those that are pushed down
+// stay a gap apart, as far as there is room.
+func keepBelow(heights [][]float64, most, gap float64) {
+	order := make([]int, len(heights))
+	for i := range order {
+		order[i] = i
+	}
+	for column := range columns {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(heights[b][column], heights[a][column]) })
+		ceiling := most
+		for _, i := range order {
+			if heights[i][column] <= ceiling {
+				break // the lines below have room
+			}
+			heights[i][column] = max(ceiling, 0)
+			ceiling -= gap
+		}
+	}
 }
 
 // hides reports whether two lines are less than the gap apart in so many columns that a reader would miss one of them.

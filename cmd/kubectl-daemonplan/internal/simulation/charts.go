@@ -23,7 +23,11 @@ func charts(e *experiment, outcomes []*outcome) []*chart {
 	for _, c := range list {
 		c.Marks = marks(a, outcomes)
 		if c.overlap() {
-			c.Note = strings.TrimSpace(c.Note + " Where a line would hide another, it is drawn just above it.")
+			beside := "just above it"
+			if c.Most > 0 {
+				beside += ", or just below it at the top"
+			}
+			c.Note = strings.TrimSpace(c.Note + " Where a line would hide another, it is drawn " + beside + ".")
 		}
 		if len(c.Marks) > 0 && len(outcomes[0].Traces) > 1 {
 			c.Note = strings.TrimSpace(c.Note + " The marks are those of the first seed.")
@@ -52,7 +56,7 @@ func (c *chart) overlap() bool {
 func progressChart(a axis, outcomes []*outcome) *chart {
 	c := &chart{
 		File: "progress", Title: "Progress: nodes with the new version",
-		YLabel: "% of the nodes that are to run it", Axis: a, Top: 104,
+		YLabel: "% of the nodes that are to run it", Axis: a, Top: 104, Most: 100,
 		Show: func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" },
 	}
 	for i, o := range outcomes {

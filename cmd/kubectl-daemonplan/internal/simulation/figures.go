@@ -53,11 +53,9 @@ func figures(outcomes []*outcome) []figure {
 	}
 	t.line("  most in one zone", t.worstZone)
 	t.places()
-	t.number("time without a serving pod", asNodeMinutes,
-		func(r *simulate.Report) (float64, bool) { return r.Unavailable.NodeTime.Minutes(), true })
+	t.downtime("time without a serving pod", func(r *simulate.Report) *simulate.Unavailable { return &r.Unavailable })
 	if had {
-		t.number("  beside nodes down before", asNodeMinutes,
-			func(r *simulate.Report) (float64, bool) { return r.Taken.NodeTime.Minutes(), true })
+		t.downtime("  beside nodes down before", takenDown)
 	}
 	t.serving()
 	t.broken()
@@ -126,6 +124,27 @@ func (t *comparison) traced(name string, show func(float64) string, of func(o *o
 	}
 	t.lines = append(t.lines, f)
 }
+
+// downtime adds a line with a time that is summed over nodes. Where nodes were still down at the end it says that it is at least
+// so much.
+func (t *comparison) downtime(name string, of func(*simulate.Report) *simulate.Unavailable) {
+	t.number(name, asNodeMinutes, func(r *simulate.Report) (float64, bool) { return of(r).NodeTime.Minutes(), true })
+	cells := t.lines[len(t.lines)-1].Cells
+	for i, o := range t.outcomes {
+		cells[i].Text = o.atLeast(of) + cells[i].Text
+	}
+}
+
+// atLeast is put before a time for which nodes were down: "at least " if nodes still are at the end of any run, else empty.
+func (o *outcome) atLeast(of func(*simulate.Report) *simulate.Unavailable) string {
+	if slices.ContainsFunc(o.Reports, func(r simulate.Report) bool { return of(&r).AtEnd > 0 }) {
+		return "at least "
+	}
+	return ""
+}
+
+// takenDown is what the rollout, and what happened meanwhile, took down.
+func takenDown(r *simulate.Report) *simulate.Unavailable { return &r.Taken }
 
 // serving adds a line with the time from which on no node is unavailable.
 func (t *comparison) serving() {
@@ -339,14 +358,33 @@ func (*comparison) wait(o *outcome) string {
 			longest, most = key, minutes
 		}
 	}
+	rate := o.boundByRate()
 	if most == 0 {
-		return "-"
+		return cmp.Or(rate, "-")
 	}
 	text := longest.reason.String()
 	if longest.limit != 0 {
 		text = longest.limit.String()
 	}
-	return fmt.Sprintf("%s: %s", text, asNodeMinutes(most/float64(len(o.Reports))))
+	text = fmt.Sprintf("%s: %s", text, asNodeMinutes(most/float64(len(o.Reports))))
+	if rate != "" {
+		text = rate + ", then " + text
+	}
+	return text
+}
+
+// boundByRate says for how much of the time actions waited for the controller's rate of calls, in all runs together, if that was
+// most of it: then the rate sets the pace, whatever nodes waited for by the plans. Else it is empty.
+func (o *outcome) boundByRate() string {
+	var limited, all time.Duration
+	for i := range o.Reports {
+		limited += o.Reports[i].RateLimited
+		all += cmp.Or(o.Reports[i].Finished, o.Reports[i].Elapsed)
+	}
+	if all == 0 || 2*limited <= all {
+		return ""
+	}
+	return fmt.Sprintf("callsPerSecond for %d %% of the time", int(min(100*limited/all, 100)))
 }
 
 // updated shows how many nodes have the new version in the end, in the run with most nodes that do not, and how many had it at

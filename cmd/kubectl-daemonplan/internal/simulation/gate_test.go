@@ -136,10 +136,14 @@ func TestJSONFields(t *testing.T) {
 	spec := []string{
 		"label", "file", "controller", "headline", "endings", "endings.done", "endings.doneButDownBefore", "endings.givenUp", "endings.replaced", "endings.stuck", "endings.limit",
 		"endings.late", "desiredNodes", "newVersionNodes", "everGivenNodes", "leftNodes", "leftNodes.cause", "leftNodes.nodes", "leftNodes.since",
+		"table", "table.name", "table.text", "leftCounts", "leftCounts.cannotBeUpdated", "leftCounts.waitForStage", "leftCounts.waitForOthers",
+		"longestDown", "longestDown.node", "longestDown.downSeconds", "longestDown.stillDown", "longestDown.longestFromSeconds",
+		"longestDown.longestToSeconds", "longestDown.longestGoesOn",
 	}
 	for _, name := range []string{
 		"durationSeconds", "reachableDurationSeconds", "peakUnavailableNodes", "peakUnavailablePercent", "unavailableNodeSeconds", "waves",
 		"podsCreated", "apiCalls", "pulledBytes", "containerRestarts", "peakTakenNodes", "takenNodeSeconds",
+		"stillUnavailableNodes", "stillTakenNodes", "rateLimitedSeconds",
 	} {
 		spec = append(spec, name, name+".p50", name+".p90", name+".max")
 	}
@@ -173,6 +177,49 @@ func TestJSONFields(t *testing.T) {
 	}
 }
 
+// A node that is still down at the end was so for at least as long as the run lasted, and the answer says so.
+func TestStillDown(t *testing.T) {
+	code, stdout, _ := call(2, false, "simulate", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest,
+		"-o", "json")
+	var found simulateAnswer
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || code != exit.Negative {
+		t.Fatalf("exit code %d, %v", code, err)
+	}
+	a := &found.Specs[0]
+	if *a.StillUnavailableNodes.Max < 1 || *a.StillTakenNodes.Max < 1 || len(a.LongestDown) == 0 {
+		t.Fatalf("no node is still down: %s", stdout)
+	}
+	first := a.LongestDown[0]
+	if !first.StillDown || !first.LongestGoesOn || first.DownSeconds <= 0 || first.LongestToSeconds <= first.LongestFromSeconds {
+		t.Errorf("the node that was down longest is %+v", first)
+	}
+	_, table, _ := call(2, false, "simulate", "--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest)
+	if !strings.Contains(table, "at least ") {
+		t.Errorf("the table does not say that nodes are still down:\n%s", table)
+	}
+}
+
+// Each figure of the printed table is in the JSON, too, for each spec.
+func TestJSONHasTheTable(t *testing.T) {
+	args := []string{"simulate", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--seeds", "3"}
+	var found simulateAnswer
+	if err := json.Unmarshal([]byte(answer(t, append(args, "-o", "json")...)), &found); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(answer(t, args...), "\n\n")
+	rows := strings.Split(strings.TrimSpace(table), "\n")[1:]
+	rows = rows[:slices.Index(rows, "")] // what follows explains the numbers
+	if list := found.Specs[0].Table; len(list) != len(rows) {
+		t.Fatalf("there are %d rows in the JSON, and %d in the table:\n%s", len(list), len(rows), table)
+	}
+	for i, row := range rows {
+		cell := found.Specs[0].Table[i]
+		if got := strings.TrimSpace(row); !strings.HasPrefix(got, cell.Name) || !strings.HasSuffix(got, cell.Text) || cell.Text == "" {
+			t.Errorf("row %d of the JSON is %q: %q, that of the table %q", i, cell.Name, cell.Text, got)
+		}
+	}
+}
+
 func TestJSONValues(t *testing.T) {
 	var found simulateAnswer
 	text := answer(t, "simulate", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "-o", "json")
@@ -201,6 +248,31 @@ func TestJSONPathOfAnswers(t *testing.T) {
 		template := "{.command} {..peakUnavailableNodes.max}"
 		if got := answer(t, append(append(strings.Fields(command), args...), "-o", "jsonpath="+template)...); got != want {
 			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+}
+
+// The JSON of forecast has the quantiles of its table.
+func TestJSONHasTheForecast(t *testing.T) {
+	args := []string{"forecast", "--nodes", "12", "--from", oldManifest, "--world", worldFileIn, "--spec", newManifest, "--seeds", "3"}
+	var found simulateAnswer
+	if err := json.Unmarshal([]byte(answer(t, append(args, "-o", "json")...)), &found); err != nil {
+		t.Fatal(err)
+	}
+	table, a := answer(t, args...), &found.Specs[0]
+	for name, q := range map[string]struct {
+		quantiles
+		show func(float64) string
+	}{
+		"time until every node is updated": {a.DurationSeconds, func(s float64) string { return asDuration(s * 1e9) }},
+		"waves":                            {a.Waves, counted("wave", "waves")},
+		"peak unavailable nodes":           {a.PeakUnavailableNodes, counted("node", "nodes")},
+	} {
+		_, row, _ := strings.Cut(table, "\n"+name)
+		row, _, _ = strings.Cut(row, "\n")
+		want := strings.Join(strings.Fields(q.show(*q.P50)+" "+q.show(*q.P90)+" "+q.show(*q.Max)), " ")
+		if got := strings.Join(strings.Fields(row), " "); got != want {
+			t.Errorf("%s: the table has %q, the JSON %q", name, got, want)
 		}
 	}
 }

@@ -24,8 +24,54 @@ type leftNodes struct {
 	Since []string `json:"since,omitempty"`
 	// DownBefore means that these nodes were not Ready before the run began, and have not come back.
 	DownBefore bool `json:"downBefore,omitempty"`
+	// WaitFor is what these nodes wait for, so that they are the consequence and not the cause: "stage", or "others", which use
+	// up what they wait for. Empty: they cannot be updated as they are.
+	WaitFor string `json:"waitFor,omitempty"`
+}
 
-	waits bool // for other nodes, so that these are the consequence and not the cause
+// What nodes wait for that could be updated.
+const (
+	forStage  = "stage"
+	forOthers = "others"
+)
+
+// leftCounts is how many nodes are left that cannot be updated, that wait for a stage, and that wait for others.
+type leftCounts struct {
+	CannotBeUpdated int `json:"cannotBeUpdated"`
+	WaitForStage    int `json:"waitForStage"`
+	WaitForOthers   int `json:"waitForOthers"`
+}
+
+// countLeft counts the nodes of the groups.
+func countLeft(groups []leftNodes) leftCounts {
+	var c leftCounts
+	for i := range groups {
+		n := len(groups[i].Nodes)
+		switch groups[i].WaitFor {
+		case forStage:
+			c.WaitForStage += n
+		case forOthers:
+			c.WaitForOthers += n
+		default:
+			c.CannotBeUpdated += n
+		}
+	}
+	return c
+}
+
+// String says it in words; empty: no node is left.
+func (c leftCounts) String() string {
+	var parts []string
+	if n := c.CannotBeUpdated; n > 0 {
+		parts = append(parts, text.Counted(n, "node")+" cannot be updated")
+	}
+	if n := c.WaitForStage; n > 0 {
+		parts = append(parts, text.Agree(n, "node waits", "nodes wait")+" for a stage")
+	}
+	if n := c.WaitForOthers; n > 0 {
+		parts = append(parts, text.Agree(n, "node waits", "nodes wait")+" for others")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // leftOver groups the nodes that are not where they are to be by cause: causes first, then those that wait for others, the
@@ -57,7 +103,7 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		case (state == simulate.NodeBroken || state == simulate.NodeSurging) && brokenCause(pods[node.Name], s.Now()) != "":
 			found.Cause = brokenCause(pods[node.Name], s.Now())
 		case decision != nil:
-			found.Cause, found.waits = waitCause(plan, decision)
+			found.Cause, found.WaitFor = waitCause(plan, decision)
 		default:
 			found.Cause = "the state of the node is " + state.String()
 		}
@@ -73,7 +119,7 @@ func leftOver(s *simulate.Simulation, plan *rollout.Plan) []leftNodes {
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b leftNodes) int {
-		return cmp.Or(one(a.waits)-one(b.waits), len(b.Nodes)-len(a.Nodes), strings.Compare(a.Cause, b.Cause))
+		return cmp.Or(one(a.WaitFor != "")-one(b.WaitFor != ""), len(b.Nodes)-len(a.Nodes), strings.Compare(a.Cause, b.Cause))
 	})
 	return groups
 }
@@ -133,15 +179,20 @@ func brokenCause(pod *corev1.Pod, now time.Time) string {
 	return text.Printable(cause.Brief())
 }
 
-// waitCause says what a node waits for, without the name of its pod. It reports whether that is other nodes.
-func waitCause(plan *rollout.Plan, d *rollout.Decision) (string, bool) {
+// waitCause says what a node waits for, without the name of its pod, and whether that is a stage or other nodes.
+func waitCause(plan *rollout.Plan, d *rollout.Decision) (cause, waitFor string) {
+	switch d.Limit {
+	case rollout.LimitStage, rollout.LimitSoak, rollout.LimitApproval:
+		waitFor = forStage
+	default:
+	}
 	switch {
 	case d.Reason == rollout.ReasonBudget && d.Limit != rollout.LimitNone:
-		return fmt.Sprintf("wait for %s, which other nodes use up", d.Limit), true
+		return fmt.Sprintf("wait for %s, which other nodes use up", d.Limit), forOthers
 	case d.Pod != "":
-		return strings.ReplaceAll(plan.Because(d), d.Pod+" ", ""), false
+		return strings.ReplaceAll(plan.Because(d), d.Pod+" ", ""), waitFor
 	default:
-		return plan.Because(d), false
+		return plan.Because(d), waitFor
 	}
 }
 

@@ -144,16 +144,17 @@ type outage struct {
 	Node, Zone string
 	// Total is how long the node was down in all, From and To are the ends of the longest outage.
 	Total, From, To time.Duration
-	// Ended reports whether that outage ended.
-	Ended bool
+	// Ended reports whether that outage ended, Down whether the node is down at the end, in that outage or in another.
+	Ended, Down bool
 	// State is the one that the node was in for most of the longest outage, and Why is what was said then for most of the time.
 	State, Why string
 }
 
-// longestDown are the nodes that were down for the longest time under the first seed, at most n of them.
+// longestDown are the nodes that were down for the longest time under the first seed, at most n of them. A node that is still
+// down at the end of the run was so until then, also if no node changed any more for a long time before.
 func (o *outcome) longestDown(n int) []outage {
 	t := o.Traces[0]
-	end := t.end()
+	end := o.Reports[0].Elapsed
 	var list []outage
 	for i := range t.Nodes {
 		if out, ok := longestOutage(&t.Nodes[i], end); ok {
@@ -173,6 +174,9 @@ func (o *outcome) longestDown(n int) []outage {
 // longestOutage returns how long a node was down by the end of the run; false: it never was.
 func longestOutage(n *simulate.NodeHistory, end time.Duration) (outage, bool) {
 	out := outage{Node: n.Node, Zone: n.Zone}
+	if last := len(n.Changes) - 1; last >= 0 {
+		out.Down = down(n.Changes[last].State)
+	}
 	var from time.Duration
 	for i, c := range n.Changes {
 		to := end

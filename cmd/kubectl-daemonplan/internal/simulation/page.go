@@ -152,12 +152,16 @@ func (p *page) worst() []worstNodes {
 			longest := fmt.Sprintf("%s, from %s to %s", lasted, from, to)
 			switch {
 			case !out.Ended:
-				longest = fmt.Sprintf("from %s on, not over at the end", from)
+				longest = fmt.Sprintf("at least %s, from %s on, still down", lasted, from)
 			case from == to: // it was short, and late in a long run
 				longest = fmt.Sprintf("%s, after %s", lasted, from)
 			}
+			total := asDuration(float64(out.Total))
+			if out.Down {
+				total = "at least " + total
+			}
 			w.Outages = append(w.Outages, pageOutage{
-				Node: text.Printable(out.Node), Zone: zoneName(out.Zone), Total: asDuration(float64(out.Total)), Longest: longest,
+				Node: text.Printable(out.Node), Zone: zoneName(out.Zone), Total: total, Longest: longest,
 				State: out.State, Why: out.Why,
 			})
 		}

@@ -259,7 +259,7 @@ func TestPageTellsOutages(t *testing.T) {
 		{[]simulate.Record{
 			changed(0, "x", "", 0, simulate.NodeOld), changed(60, "x", "", simulate.NodeOld, simulate.NodeLost),
 			changed(90, "y", "", 0, simulate.NodeNew),
-		}, "from 1m on, not over at the end"},
+		}, "at least 30s, from 1m on, still down"},
 	} {
 		if got := rendered(t, &experiment{}, recorded("a", tt.records...)).all("td", "class", "when")[0].text(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
@@ -584,8 +584,13 @@ func TestLinesDoNotHideEachOther(t *testing.T) {
 		{"and not at the beginning", [][]float64{flat(0), burst}, []limit{{Value: 100}}, first, []float64{0, 0, 0}},
 		{"one that falls away from another", [][]float64{flat(99), burst}, nil, last, []float64{0, 0}},
 		{"a crossing", [][]float64{flat(200), rising}, nil, columns / 4, []float64{0, 0}},
+		{"at the top", [][]float64{flat(100), flat(100), flat(100), flat(50)}, nil, first, []float64{-2, -1, 0, 0}},
+		{"below the top", [][]float64{flat(99.5), flat(99.5)}, nil, first, []float64{-0.45, 0.55}},
 	} {
 		c := &chart{}
+		if strings.Contains(tt.name, "the top") {
+			c.Most, c.Top = 100, 104
+		}
 		var values [][]float64
 		for _, v := range tt.lines {
 			c.Lines = append(c.Lines, line{Values: v})
@@ -597,6 +602,9 @@ func TestLinesDoNotHideEachOther(t *testing.T) {
 		c.Limits = tt.limits
 		gap := apart * c.top()
 		for i, height := range c.heights() {
+			if c.Most > 0 && (slices.Max(height) > c.Most || slices.Min(height) < 0) {
+				t.Errorf("%s: line %d is drawn from %v to %v", tt.name, i, slices.Min(height), slices.Max(height))
+			}
 			if above := (height[tt.column] - values[i][tt.column]) / gap; math.Abs(above-tt.want[i]) > 0.05 {
 				t.Errorf("%s: line %d is drawn %.2f gaps above its value, want %v", tt.name, i, above, tt.want[i])
 			}
@@ -618,7 +626,7 @@ func TestLinesDoNotHideEachOther(t *testing.T) {
 		if a, b := path(hex(lineColors[0])), path(hex(lineColors[1])); a == b || !strings.HasPrefix(a, `d="M`) {
 			t.Errorf("%s: both lines are at %.80s", c.File, a)
 		}
-		if !strings.Contains(c.Note, "Where a line would hide another, it is drawn just above it.") {
+		if !strings.Contains(c.Note, "Where a line would hide another, it is drawn just above it") {
 			t.Errorf("%s: the note is %q", c.File, c.Note)
 		}
 	}

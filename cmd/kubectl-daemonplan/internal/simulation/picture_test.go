@@ -24,7 +24,8 @@ func recorded(label string, records ...simulate.Record) *outcome {
 		t.add(r)
 	}
 	t.finish()
-	return &outcome{candidate: &candidate{Label: label, Set: new(objects.Set)}, Reports: make([]simulate.Report, 1), Traces: []*trace{t}}
+	reports := []simulate.Report{{Elapsed: t.end()}}
+	return &outcome{candidate: &candidate{Label: label, Set: new(objects.Set)}, Reports: reports, Traces: []*trace{t}}
 }
 
 // changed is the record of a node whose state changes after so many seconds.

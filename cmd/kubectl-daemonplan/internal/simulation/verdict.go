@@ -122,9 +122,8 @@ func (o *outcome) storyOf(end ending) string {
 		}
 		return text
 	case endStuck:
-		n := sum(o.Traces[first].Left)
-		return fmt.Sprintf("stuck: %s of %s have the new version; %s cannot be updated", asCount(float64(v.Now)),
-			text.Counted(r.Desired, "node"), text.Counted(n, "node"))
+		return fmt.Sprintf("stuck: %s of %s have the new version; %s", asCount(float64(v.Now)), text.Counted(r.Desired, "node"),
+			countLeft(o.Traces[first].Left))
 	case endLimit:
 		return fmt.Sprintf("not done after %s: %s of %s have the new version", asDuration(float64(r.Elapsed)),
 			asCount(float64(v.Now)), text.Counted(r.Desired, "node"))
@@ -189,6 +188,8 @@ type measure struct {
 	refines bool
 	// taken means that nodes which were down before the run do not count.
 	taken bool
+	// lasts means that it goes on where nodes are still down at the end of a run, so that it is at least so much.
+	lasts bool
 }
 
 // measures are what candidates are compared at. The time counts only for those that bring the new version to every node.
@@ -213,7 +214,7 @@ var measures = []measure{
 	}, taken: true},
 	{name: "time without a serving pod, summed over nodes", show: asNodeMinutes, of: func(o *outcome) float64 {
 		return o.median(func(seed int) float64 { return o.Reports[seed].Taken.NodeTime.Minutes() })
-	}, taken: true},
+	}, taken: true, lasts: true},
 }
 
 // median is the median over the runs.
@@ -233,6 +234,7 @@ func contrasts(outcomes []*outcome) []string {
 	type entry struct {
 		label string
 		value float64
+		shown string
 	}
 	var lines []string
 	tie := false // in the measure before
@@ -243,7 +245,11 @@ func contrasts(outcomes []*outcome) []string {
 				continue
 			}
 			if value := m.of(o); !math.IsNaN(value) {
-				list = append(list, entry{o.Label, value})
+				shown := m.show(value)
+				if m.lasts {
+					shown = o.atLeast(takenDown) + shown
+				}
+				list = append(list, entry{o.Label, value, shown})
 			}
 		}
 		if len(list) < 2 {
@@ -263,17 +269,17 @@ func contrasts(outcomes []*outcome) []string {
 		}
 		var text string
 		switch {
-		case m.show(least.value) == m.show(most.value):
-			text = fmt.Sprintf("the same with all (%s)", m.show(least.value))
+		case least.shown == most.shown:
+			text = fmt.Sprintf("the same with all (%s)", least.shown)
 		case len(best) == len(list):
-			text = fmt.Sprintf("less than 5 %% apart (%s with %s, %s with %s)", m.show(least.value), least.label,
-				m.show(most.value), most.label)
+			text = fmt.Sprintf("less than 5 %% apart (%s with %s, %s with %s)", least.shown, least.label,
+				most.shown, most.label)
 		case len(best) > 1:
 			text = fmt.Sprintf("least with %s (from %s on, less than 5 %% apart), most with %s (%s)", strings.Join(best, " and "),
-				m.show(least.value), most.label, m.show(most.value))
+				least.shown, most.label, most.shown)
 		default:
-			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, m.show(least.value),
-				most.label, m.show(most.value))
+			text = fmt.Sprintf("least with %s (%s), most with %s (%s)", least.label, least.shown,
+				most.label, most.shown)
 		}
 		name := m.name
 		if m.taken && slices.ContainsFunc(outcomes, (*outcome).hadNodesDown) {

@@ -216,9 +216,10 @@ func (o *outcome) finished(seed int) float64 {
 }
 
 // reachable is the time until every node was updated that could be in the run: until the last node came to the new version. It is
-// infinite in a run whose canary gave that version up, or that replaced it, and in one that left nodes waiting for others.
+// infinite in a run whose canary gave that version up, or that replaced it, and in one that left nodes waiting for a stage or
+// for others.
 func (o *outcome) reachable(seed int) float64 {
-	waits := func(left leftNodes) bool { return left.waits }
+	waits := func(left leftNodes) bool { return left.WaitFor != "" }
 	switch o.ending(seed) {
 	case endDone:
 		return float64(o.Reports[seed].Finished)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
@@ -238,7 +239,7 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 	world = write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
 	_, got, _ = call(2, false, "simulate", "--nodes", "100", "--from", oldManifest, "--spec", newManifest, "--world", world)
 	for _, want := range []string{
-		"v2: stuck: 0 of 100 nodes have the new version; 100 nodes cannot be updated.\n",
+		"v2: stuck: 0 of 100 nodes have the new version; 25 nodes cannot be updated, 75 nodes wait for others.\n",
 		"\n  25 nodes: container agent: CrashLoopBackOff, last Error with exit code 1: node-000",
 		" and 20 more\n  75 nodes: wait for maxUnavailable, which other nodes use up: node-000",
 	} {
@@ -267,5 +268,50 @@ func TestGivenUpComesBeforeStuck(t *testing.T) {
 	o.Reports[0].End, o.Reports[0].Canary.Phase = simulate.EndStuck, canary.Failed
 	if got := o.ending(0); got != endGivenUp {
 		t.Errorf("a run whose canary failed, and that then got stuck, is %q", got)
+	}
+}
+
+// Nodes that only wait are counted apart from those that cannot be updated.
+func TestLeftCounts(t *testing.T) {
+	for _, tt := range []struct {
+		groups []leftNodes
+		want   string
+	}{
+		{nil, ""},
+		{[]leftNodes{{Nodes: []string{"a", "b"}}, {Nodes: []string{"c", "d", "e"}, WaitFor: forStage}, {Nodes: []string{"f"}, WaitFor: forOthers}},
+			"2 nodes cannot be updated, 3 nodes wait for a stage, 1 node waits for others"},
+		{[]leftNodes{{Nodes: []string{"c"}, WaitFor: forStage}}, "1 node waits for a stage"},
+	} {
+		if got := countLeft(tt.groups).String(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// In the study with rings two nodes cannot be updated, and all others wait for the stage of these.
+func TestStageIsWaitedFor(t *testing.T) {
+	text := answer(t, "study", "rings-and-zones", "--scale", "0.2")
+	if !strings.Contains(text, " cannot be updated, ") || !strings.Contains(text, " nodes wait for a stage.\n") {
+		t.Errorf("the study does not count those that wait for a stage apart:\n%s", text)
+	}
+}
+
+// Where the rate of calls sets the pace, the line about waits begins with it.
+func TestRateOfCallsIsNamed(t *testing.T) {
+	o := recorded("a", updates("x", "", 1, 60)...)
+	o.Reports[0].Finished = time.Minute
+	for limited, want := range map[time.Duration]string{
+		30 * time.Second: "maxUnavailable: 2.0 node-minutes",
+		45 * time.Second: "callsPerSecond for 75 % of the time, then maxUnavailable: 2.0 node-minutes",
+	} {
+		o.Reports[0].RateLimited = limited
+		o.Reports[0].Waits = []simulate.WaitReport{{Reason: rollout.ReasonBudget, Limit: rollout.LimitMaxUnavailable, NodeTime: 2 * time.Minute}}
+		if got := (*comparison)(nil).wait(o); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		o.Reports[0].Waits = nil
+		if got := (*comparison)(nil).wait(o); limited > 40*time.Second && got != "callsPerSecond for 75 % of the time" {
+			t.Errorf("without other waits got %q", got)
+		}
 	}
 }
