@@ -84,7 +84,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.planCommand(), p.explainCommand(), p.diffCommand(), p.getCommand(), p.revisionsCommand(), p.podsCommand(),
 		p.watchCommand(), p.canaryCommand(), p.rolloutCommand(), p.policyCommand())
 	in, notes := p.streams.In, p.streams.ErrOut
-	root.AddCommand(simulation.Commands(in, &p.direct, notes, isTerminal(notes), runtime.GOMAXPROCS(0), p.getenv)...)
+	root.AddCommand(simulation.Commands(in, &p.direct, notes, isTerminal(notes), runtime.GOMAXPROCS(0), p.getenv, p.simulated)...)
 	forGroups(root)
 	tellExitCodes(root)
 	return root

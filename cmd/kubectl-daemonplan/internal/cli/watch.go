@@ -28,8 +28,8 @@ An API server that accepts connections but does not answer is waited for; within
 it was asked for, and since when.
 
 It only reads: it lists and watches the set, nodes, and in the namespace of the set pods and controllerrevisions (and
-extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be allowed. The clock of a canary starts
-with the watch.
+extendeddaemonsetreplicasets and extendeddaemonsetsettings, if the set is an ExtendedDaemonSet), for which both verbs must be
+allowed. The clock of a canary starts with the watch.
 `
 
 const watchExample = `

@@ -88,7 +88,7 @@ func (e *experiment) blame(c *candidate, err error) error {
 		case "model", "controller", "events":
 			file = cmp.Or(objects.Shown(e.question.World), file)
 		case "fleet":
-			file = objects.Shown(cmp.Or(e.Fleet, e.Dump, "--nodes"))
+			file = cmp.Or(e.origin(), objects.Shown(cmp.Or(e.Fleet, "--nodes")))
 		}
 		in := *mistake
 		if part == "fleet" && e.Fleet != "" { // the file has the fields of the fleet at its top

@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/controllers"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
@@ -26,6 +29,8 @@ type question struct {
 	From  string
 	Name  string
 	World string
+	// File is Dump by its other name. Set is a set of the cluster, or with a dump the one of it that is meant; empty: none.
+	File, Set string
 	// Controllers are those whose behaviour is simulated. Empty: those that run sets of the kinds.
 	Controllers []string
 	Seed        uint64
@@ -35,6 +40,25 @@ type question struct {
 	Study studyText
 
 	defaultSeeds int
+	live         Live // nil: there is no cluster to read
+	ctx          context.Context
+}
+
+// isLive reports whether the cluster is read.
+func (q *question) isLive() bool { return q.Set != "" && q.Dump+q.File == "" }
+
+// dump is the file of the dump; empty: there is none.
+func (q *question) dump() string { return cmp.Or(q.Dump, q.File) }
+
+// origin is where the cluster was read from, in words; empty: there is none.
+func (q *question) origin() string {
+	if q.isLive() {
+		return "the cluster"
+	}
+	if q.dump() == "" {
+		return ""
+	}
+	return objects.Shown(q.dump())
 }
 
 func (q *question) flags(flags *pflag.FlagSet) {
@@ -43,6 +67,7 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&q.Zones, "zones", nil, "spread the nodes of --nodes over these zones: `a,b,c`")
 	flags.StringVar(&q.Dump, "dump", "", "begin with a cluster: "+
 		"a `FILE` that kubectl get nodes,pods,controllerrevisions,ds -A -o json printed")
+	flags.StringVarP(&q.File, "filename", "f", "", "the same as --dump: `FILE`")
 	flags.Float64Var(&q.Scale, "scale", 1, "generate this `share` of each pool only, such as 0.1")
 	flags.StringArrayVar(&q.Specs, "spec", nil, "manifest of the set to roll out, a `FILE` or LABEL=FILE; repeat it to compare")
 	flags.StringVar(&q.From, "from", "", "manifest whose template runs on the generated nodes, a `FILE`; "+
@@ -64,7 +89,8 @@ const maxSeeds = 100_000
 func (q *question) check() error {
 	var wrong []error
 	var sources []string
-	for name, set := range map[string]bool{"--fleet": q.Fleet != "", "--nodes": q.Nodes != 0, "--dump": q.Dump != ""} {
+	for name, set := range map[string]bool{"--fleet": q.Fleet != "", "--nodes": q.Nodes != 0, "--dump": q.Dump != "",
+		"--filename": q.File != "", "the cluster of SET": q.isLive()} {
 		if set {
 			sources = append(sources, name)
 		}
@@ -72,24 +98,33 @@ func (q *question) check() error {
 	slices.Sort(sources)
 	switch {
 	case len(sources) == 0:
-		wrong = append(wrong, errors.New("there is no fleet: give --nodes N, --fleet FILE, or --dump FILE"))
+		wrong = append(wrong, errors.New("there is no fleet: give --nodes N, --fleet FILE, --dump FILE, or SET, a set of the cluster"))
 	case len(sources) > 1:
 		wrong = append(wrong, fmt.Errorf("%s are given together; a fleet comes from one of them", strings.Join(sources, " and ")))
 	}
 	if len(q.Zones) > 0 && q.Nodes == 0 {
 		wrong = append(wrong, errors.New("--zones is for --nodes; a pool of --fleet has zones of its own"))
 	}
-	if len(q.Specs) == 0 && q.Dump == "" {
+	if q.Set != "" && q.Name != "" {
+		wrong = append(wrong, fmt.Errorf("%s and --name both name a set", text.Printable(q.Set)))
+	}
+	if _, err := objects.ParseRef(q.Set); err != nil {
+		wrong = append(wrong, err)
+	}
+	if q.isLive() && q.live == nil {
+		wrong = append(wrong, errors.New("there is no cluster to read"))
+	}
+	if len(q.Specs) == 0 && q.origin() == "" {
 		wrong = append(wrong, errors.New("there is no spec: give --spec FILE, a manifest; several to compare them"))
 	}
-	if q.From != "" && q.Dump != "" {
+	if q.From != "" && q.origin() != "" {
 		wrong = append(wrong, errors.New("--from is for generated nodes; a dump has pods of its own"))
 	}
 	if !(q.Scale > 0 && q.Scale <= 1) { // NaN is refused, too
 		wrong = append(wrong, fmt.Errorf("--scale %s: it is a share above 0 and up to 1, such as 0.1",
 			strconv.FormatFloat(q.Scale, 'g', -1, 64)))
 	}
-	if q.Scale != 1 && q.Dump != "" {
+	if q.Scale != 1 && q.origin() != "" {
 		wrong = append(wrong, errors.New("--scale is for generated nodes"))
 	}
 	if q.Seeds < 1 || q.Seeds > maxSeeds {
@@ -120,6 +155,8 @@ type experiment struct {
 	NoTimes error
 	// Texts are those of the files that were read, for the page.
 	Texts []source
+
+	there *objects.Set // the set of the cluster that is meant; nil: the cluster was not read
 }
 
 // source is a file that was read.
@@ -141,7 +178,7 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 		return nil, err
 	}
 	if len(e.Candidates) == 0 {
-		c, err := choose(cluster, objects.File{Name: objects.Shown(q.Dump)}, q.Name)
+		c, err := e.chosen(cluster)
 		if err != nil {
 			return nil, fmt.Errorf("%w; a set that is not there is given with --spec", err)
 		}
@@ -157,10 +194,10 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 				return nil, err
 			}
 			if line := objects.Unrevised(c.Fleet.Snapshot); line != "" {
-				e.Notes = append(e.Notes, objects.Shown(q.Dump)+": "+line)
+				e.Notes = append(e.Notes, q.origin()+": "+line)
 			}
 			if c.Installs && q.World != "" { // without a world, NoTimes says it
-				e.Notes = append(e.Notes, objects.Shown(q.Dump)+": "+c.installs(cluster))
+				e.Notes = append(e.Notes, q.origin()+": "+c.installs(cluster))
 			}
 		}
 	}
@@ -208,11 +245,10 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 // readNodes reads or generates the nodes: a fleet, or a cluster.
 func (e *experiment) readNodes(f *objects.Files) (fleet simulate.Fleet, cluster *objects.Input, err error) {
 	switch {
-	case e.Dump != "":
-		if cluster, err = readDump(f, e.Dump); err == nil {
-			e.Notes = append(e.Notes, cluster.Warnings...)
-		}
-		return fleet, cluster, err
+	case e.isLive():
+		cluster, e.there, err = e.live.Read(e.ctx, e.Set)
+	case e.dump() != "":
+		cluster, err = readDump(f, e.dump())
 	case e.Fleet != "":
 		var file objects.File
 		if file, err = f.Read(e.Fleet); err == nil {
@@ -222,7 +258,35 @@ func (e *experiment) readNodes(f *objects.Files) (fleet simulate.Fleet, cluster 
 	default:
 		fleet, err = generated(e.Nodes, e.Zones)
 	}
+	if cluster != nil && err == nil {
+		e.Notes = append(e.Notes, cluster.Warnings...)
+	}
+	if e.origin() != "" {
+		return fleet, cluster, err
+	}
 	return scaled(fleet, e.Scale), nil, err
+}
+
+// chosen is the set of the cluster, or of the dump, that is meant.
+func (e *experiment) chosen(cluster *objects.Input) (*candidate, error) {
+	file := objects.File{Name: e.origin()}
+	if e.there != nil {
+		return &candidate{
+			Label: text.Printable(e.there.Spec.Name), File: file, Place: cluster.SetPlace(e.there), Set: e.there,
+		}, nil
+	}
+	if e.Set == "" {
+		return choose(cluster, file, e.Name)
+	}
+	ref, err := objects.ParseRef(e.Set)
+	if err != nil {
+		return nil, err
+	}
+	set, err := cluster.Choose(ref)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return &candidate{Label: text.Printable(set.Spec.Name), File: file, Place: cluster.SetPlace(set), Set: set}, nil
 }
 
 // derive reads the world of each candidate off the dump. Without a dump, or if it tells no times, the experiment has no times.
@@ -237,7 +301,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 			err = errors.New(c.installs(cluster))
 		}
 		if err != nil {
-			e.NoTimes = fmt.Errorf("%s: %w: give --world FILE, which says how long pods take", objects.Shown(e.Dump), err)
+			e.NoTimes = fmt.Errorf("%s: %w: give --world FILE, which says how long pods take", e.origin(), err)
 			return
 		}
 		c.Derived = &derived
@@ -261,7 +325,7 @@ func (e *experiment) tellDerived() {
 	}
 	for _, sentence := range sentences {
 		e.Derived = append(e.Derived,
-			fmt.Sprintf("derived from %s for %s: %s", objects.Shown(e.Dump), strings.Join(labels[sentence], ", "), sentence))
+			fmt.Sprintf("derived from %s for %s: %s", e.origin(), strings.Join(labels[sentence], ", "), sentence))
 	}
 }
 
@@ -298,12 +362,21 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 // command is the command line that repeats the question.
 func (q *question) command(name string) string {
 	words := []string{command, name}
+	if q.Set != "" {
+		words = append(words, quoted(q.Set))
+	}
+	if q.isLive() && q.live != nil {
+		for _, word := range q.live.Words() {
+			words = append(words, quoted(word))
+		}
+	}
 	add := func(flag, value string) { words = append(words, flag, quoted(value)) }
 	switch {
 	case q.Fleet != "":
 		add("--fleet", q.Fleet)
-	case q.Dump != "":
-		add("--dump", q.Dump)
+	case q.dump() != "":
+		add("--dump", q.dump())
+	case q.isLive():
 	default:
 		add("--nodes", strconv.Itoa(q.Nodes))
 		if len(q.Zones) > 0 {

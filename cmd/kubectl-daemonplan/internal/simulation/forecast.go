@@ -20,19 +20,24 @@ const forecastLong = `Forecast how long the rollout of a spec takes, as a distri
 nine of ten, take no longer than that. Without --world the times of pods are derived from the dump, and standard error
 says how. If nodes can never be updated, they are named, and the time for the others is given, too.`
 
-const forecastExample = `  kubectl daemonplan forecast --dump dump.json --spec new.yaml --world world.yaml
+const forecastExample = `  kubectl daemonplan forecast ds/node-agent -n kube-system --spec new.yaml
+  kubectl daemonplan forecast --dump dump.json --spec new.yaml --world world.yaml
   kubectl daemonplan forecast --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --seeds 100`
 
 func (p *program) forecastCommand() *cobra.Command {
 	q := question{defaultSeeds: simulate.DefaultSeeds}
 	var form format
 	c := &cobra.Command{
-		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form) },
+		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample,
+		RunE: func(c *cobra.Command, _ []string) error {
+			q.ctx = c.Context()
+			return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form)
+		},
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
 	form.flags(c, true, formatPrometheus)
+	p.from(c, &q)
 	return c
 }
 
@@ -133,7 +138,8 @@ maxUnavailable, else maxUnavailable.
 It tries 1, 2, 4 and so on, and then halves the interval: what it suggests was tried, and so was one node less, which
 was too slow. If no value meets the deadline, it says why.`
 
-const suggestExample = `  kubectl daemonplan suggest --dump dump.json --spec new.yaml --world world.yaml --deadline 30m
+const suggestExample = `  kubectl daemonplan suggest ds/node-agent -n kube-system --spec new.yaml --deadline 30m
+  kubectl daemonplan suggest --dump dump.json --spec new.yaml --world world.yaml --deadline 30m
   kubectl daemonplan suggest --nodes 300 --from v1.yaml --spec v2.yaml --world world.yaml --deadline 1h --knob maxSurge`
 
 func (p *program) suggestCommand() *cobra.Command {
@@ -143,8 +149,8 @@ func (p *program) suggestCommand() *cobra.Command {
 	var form format
 	c := &cobra.Command{
 		Use: "suggest", Short: "Suggest the smallest budget that meets a deadline", Long: suggestLong, Example: suggestExample,
-		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			q.ctx = c.Context()
 			return p.suggest(&q, &objects.Files{Stdin: p.Stdin}, &form, knob, deadline)
 		},
 	}
@@ -154,6 +160,7 @@ func (p *program) suggestCommand() *cobra.Command {
 		"(default: the one that sets the pace of the spec)")
 	q.flags(c.Flags())
 	form.flags(c, false)
+	p.from(c, &q)
 	return c
 }
 

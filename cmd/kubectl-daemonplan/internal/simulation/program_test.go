@@ -28,7 +28,7 @@ func TestCommandsUnderAnotherRoot(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		root := &cobra.Command{Use: "root", SilenceErrors: true, SilenceUsage: true}
-		root.AddCommand(Commands(strings.NewReader(""), &out, &errs, false, 2, nil)...)
+		root.AddCommand(Commands(strings.NewReader(""), &out, &errs, false, 2, nil, nil)...)
 		root.SetArgs(strings.Fields(tt.args))
 		err := root.Execute()
 		if got := exit.Code(err); got != tt.code {

@@ -22,12 +22,16 @@ type output struct {
 const runLong = `Roll out one spec or several on one fleet, each by itself, and compare how that goes.
 
 Specs are manifests: DaemonSet of apps/v1, Advanced DaemonSet of OpenKruise, ExtendedDaemonSet of Datadog. The fleet is
-generated (--nodes, or --fleet with a file of node pools) or a dump of a cluster (--dump). What runs on generated nodes
-before says --from. How long things take says --world; without it, times are derived from the pods of the dump.`
+generated (--nodes, or --fleet with a file of node pools), a dump of a cluster (--dump or -f), or with SET the cluster itself,
+which is only read. What runs on generated nodes before says --from. How long things take says --world; without it, times are
+derived from the pods of the cluster.
+
+SET is what it is for the command plan: NAME, ds/NAME or eds/NAME, say. With --dump it is the set of the dump that is meant.`
 
 const runExample = `
   kubectl daemonplan simulate --nodes 300 --zones a,b,c --from v1.yaml --spec careful.yaml --spec bold.yaml --world world.yaml
   kubectl daemonplan simulate --dump dump.json --spec new.yaml --seeds 50 --out report
+  kubectl daemonplan simulate ds/node-agent -n kube-system --spec new.yaml --controller kubernetes --controller daemonplan
   kubectl daemonplan simulate --fleet fleet.yaml --spec today=v2.yaml --spec better=v2-surge.yaml --history history.csv`
 
 func (p *program) simulateCommand() *cobra.Command {
@@ -36,8 +40,9 @@ func (p *program) simulateCommand() *cobra.Command {
 	var form format
 	c := &cobra.Command{
 		Use: "simulate", Short: "Compare specs on one fleet", Long: runLong,
-		Example: strings.TrimPrefix(runExample, "\n"), Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Example: strings.TrimPrefix(runExample, "\n"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			q.ctx = c.Context()
 			return p.simulate(&q, &objects.Files{Stdin: p.Stdin}, out, &form, q.command("simulate"))
 		},
 	}
@@ -45,6 +50,7 @@ func (p *program) simulateCommand() *cobra.Command {
 	q.flags(c.Flags())
 	out.flags(c)
 	form.flags(c, true)
+	p.from(c, &q)
 	return c
 }
 
