@@ -98,7 +98,8 @@ func (q *question) check() error {
 	slices.Sort(sources)
 	switch {
 	case len(sources) == 0:
-		wrong = append(wrong, errors.New("there is no fleet: give --nodes N, --fleet FILE, --dump FILE, or SET, a set of the cluster"))
+		wrong = append(wrong, errors.New(
+			"there is no fleet: give --nodes N, --fleet FILE, --dump FILE, or SET, a set of the cluster"))
 	case len(sources) > 1:
 		wrong = append(wrong, fmt.Errorf("%s are given together; a fleet comes from one of them", strings.Join(sources, " and ")))
 	}

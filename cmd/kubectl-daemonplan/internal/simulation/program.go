@@ -46,8 +46,8 @@ type Live interface {
 const command = "kubectl daemonplan"
 
 // Commands returns the commands simulate, forecast, suggest and study, to be added to a root command. They read files that
-// arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are
-// made at a time. Getenv is the environment; nil: one without variables. Live makes what reads a cluster, for each command its own.
+// arguments call "-" from stdin. On a terminal, which is stderr, a bar shows how far they are. Workers is how many runs are made
+// at a time. Getenv is the environment; nil: one without variables. Live makes what reads a cluster, for each command its own.
 // [exit.Code] turns their errors into exit codes.
 func Commands(
 	stdin io.Reader, stdout, stderr io.Writer, terminal bool, workers int, getenv func(string) string, live func() Live,
