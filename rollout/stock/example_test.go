@@ -150,3 +150,22 @@ func ExampleExtendedDaemonSet_Stored() {
 	fmt.Println(err, len(plan.Canary.Nodes))
 	// Output: <nil> 3
 }
+
+// The plans of a rollout follow each other. With a workspace each reads only the pods that have changed.
+func ExampleWorkspace_Plan() {
+	spec, snapshot := outdated(3, kit.MaxUnavailable("1"))
+	planner, err := stock.NewKubernetes(spec, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var workspace stock.Workspace
+	for range 2 {
+		plan, err := workspace.Plan(planner, snapshot)
+		fmt.Println(err, len(plan.Deletes))
+		snapshot = snapshot.After(plan.Carry())
+	}
+	// Output:
+	// <nil> 1
+	// <nil> 1
+}

@@ -222,12 +222,12 @@ func (s *extendedRound) tally(r *replicaSet, v view, isStuck bool) {
 	for _, pod := range v.pods {
 		pod.updated = s.isCurrent(r, v.node, pod)
 	}
-	if d := v.decision; d != nil {
-		d.Placement = r.matcher.Evaluate(v.object)
+	if v.decision != nil {
+		v.placement = r.matcher.Evaluate(v.object)
 		if v.runs {
-			d.Placement.Outcome = placement.Run
-		} else if d.Placement.Outcome != placement.Leave {
-			d.Placement.Outcome = placement.Leave
+			v.placement.Outcome = placement.Run
+		} else if v.placement.Outcome != placement.Leave {
+			v.placement.Outcome = placement.Leave
 		}
 	}
 	if !v.runs {

@@ -62,7 +62,7 @@ func (s *round) begin() {
 
 // surveyKruiseInTurn is survey without surge: outdated pods are deleted or updated in place. An outdated pod that is alone on its
 // node uses up nothing, whether it is available or not.
-func (s *round) surveyKruiseInTurn() (c changes) {
+func (s *round) surveyKruiseInTurn(c *changes) {
 	s.begin()
 	for _, n := range s.nodes {
 		if !n.begun {
@@ -79,7 +79,6 @@ func (s *round) surveyKruiseInTurn() (c changes) {
 			c.broken = append(c.broken, outdatedPod{n, outdated[0], rollout.ReasonOutdatedNotReady})
 		}
 	}
-	return c
 }
 
 // takes is how much of maxUnavailable the node uses up: 0 or 1, and up to 2 where a new pod that waits for its hook stands beside
@@ -108,7 +107,7 @@ func (s *round) takes(n *node, updated, outdated []*member) (places int32) {
 }
 
 // surveyKruiseBeside is survey with surge: new pods are created beside outdated ones, also where they are not to run.
-func (s *round) surveyKruiseBeside() (c changes) {
+func (s *round) surveyKruiseBeside(c *changes) {
 	s.begin()
 	for _, n := range s.nodes {
 		if n.decision != nil && !n.begun {
@@ -131,7 +130,6 @@ func (s *round) surveyKruiseBeside() (c changes) {
 			c.brokenBeside = append(c.brokenBeside, s.creation(n, rollout.VerbSurge, rollout.ReasonOutdatedNotReady))
 		}
 	}
-	return c
 }
 
 // holdsPlace reports whether the node uses up one of maxSurge: with an outdated pod beside a new one that is not available, and

@@ -45,7 +45,13 @@ func (p *planner) plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 	if err != nil {
 		return rollout.Plan{}, err
 	}
-	s := p.newRound(snapshot, &plan)
+	p.newRound(snapshot, &plan).sync()
+	return plan, nil
+}
+
+// sync decides what the controller asks for, and reports. It reports whether there are outdated nodes.
+func (s *round) sync() (outdated bool) {
+	p := s.planner
 	s.repair()
 	s.keepUp()
 	if p.spec.Strategy.Type == rollout.RollingUpdate {
@@ -61,6 +67,5 @@ func (p *planner) plan(snapshot rollout.Snapshot) (rollout.Plan, error) {
 	for _, n := range s.nodes {
 		s.count(n)
 	}
-	s.report()
-	return plan, nil
+	return s.report()
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/daemonplan/daemonplan/rollout"
 )
@@ -75,7 +74,7 @@ func (s *round) mend(n *node) {
 	for _, pod := range n.pods {
 		switch {
 		case pod.marked:
-		case pod.Status.Phase == corev1.PodFailed:
+		case pod.failed:
 			if until := s.backoffs.until(n.name, s.now); !until.IsZero() {
 				s.wakeAt(until)
 				n.waits = rollout.LimitBackoff
@@ -83,7 +82,7 @@ func (s *round) mend(n *node) {
 			}
 			s.backoffs.next(n.name, s.now)
 			s.remove(n, pod, rollout.ReasonFailed)
-		case pod.Status.Phase == corev1.PodSucceeded && !s.kruise:
+		case pod.ended && !s.kruise:
 			s.remove(n, pod, rollout.ReasonSucceeded)
 		case s.isLeaving(pod):
 			s.remove(n, pod, rollout.ReasonReleased)

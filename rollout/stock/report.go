@@ -16,8 +16,8 @@ import (
 )
 
 // report writes into the plan what the sync did and why, the status as the controller counts it, and what the next sync has to
-// know.
-func (s *round) report() {
+// know. It reports whether there are outdated nodes.
+func (s *round) report() (outdated bool) {
 	budget := rollout.Budget{Desired: s.desired, Burst: int32(s.burst)}
 	if s.spec.Strategy.Type == rollout.RollingUpdate {
 		budget.MaxUnavailable, budget.MaxSurge, budget.Partition = s.maxUnavailable, s.maxSurge, s.partition
@@ -71,6 +71,7 @@ func (s *round) report() {
 	if s.plan.Status.State == status.Stuck {
 		s.reportBlockers(blocked)
 	}
+	return in.Outdated > 0
 }
 
 // done lists what the plan does on each node.
@@ -93,7 +94,7 @@ func (s *round) done() map[*node]rollout.Decision {
 func (s *round) decide(n *node, did rollout.Decision) *rollout.Decision {
 	d := n.decision
 	*d = rollout.Decision{
-		Node: d.Node, Placement: d.Placement, State: s.state(n), Facts: n.facts, Patches: d.Patches + n.patches,
+		Node: n.name, Placement: n.placement, State: s.state(n), Facts: n.facts, Patches: n.relabelled + n.patches,
 		Pod: did.Pod, Verb: did.Verb, Reason: did.Reason, Creates: did.Creates, Deletes: did.Deletes,
 	}
 	if n.shouldRun {
@@ -104,7 +105,7 @@ func (s *round) decide(n *node, did rollout.Decision) *rollout.Decision {
 		return d
 	}
 	if len(n.pods) > 0 {
-		d.Pod = n.pods[0].Name
+		d.Pod = n.pods[0].name
 	}
 	switch {
 	case n.waits == rollout.LimitBackoff:
@@ -200,7 +201,7 @@ func (s *round) state(n *node) rollout.NodeState {
 	for _, pod := range n.pods {
 		switch {
 		case pod.marked:
-		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		case pod.ended:
 			ended = true
 		case pod.updated:
 			updated = pod

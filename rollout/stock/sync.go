@@ -48,6 +48,8 @@ type round struct {
 	// creates and deletes are what the phase wants that is under way, sentCreates and sentDeletes what of it burst allowed.
 	creates, sentCreates []create
 	deletes, sentDeletes []deletion
+	// lent are lists of an earlier round, of which the memory is used; nil: there are none.
+	lent *changes
 	// unavailable and surging are how much of the budgets is used up, as the update counts it, and users the nodes that do that.
 	unavailable, surging int32
 	users                []string
@@ -63,6 +65,9 @@ type node struct {
 	// decision of the plan; nil for a node that does not exist.
 	decision *rollout.Decision
 	object   *corev1.Node // nil for such a one, too
+	// placement is the verdict of package rollout, and relabelled how many pods it relabels.
+	placement  placement.Verdict
+	relabelled int32
 	// shouldRun: it is to run the pod. mayRun: it may go on to run the one that it has.
 	shouldRun, mayRun bool
 	// pods that count: the first one is the oldest that is bound.
@@ -85,8 +90,9 @@ type node struct {
 // member is a pod of the set, with what was read off it once.
 type member struct {
 	*corev1.Pod
-	// marked: for deletion. ended: it has Failed or Succeeded.
-	marked, ended bool
+	name string
+	// marked: for deletion. ended: it has Failed or Succeeded; failed: it has Failed.
+	marked, ended, failed bool
 	// updated: it counts as updated, because it has the hash of the revision or the generation of the template. atHash: it has
 	// the hash.
 	updated, atHash  bool
@@ -109,8 +115,8 @@ type deletion struct {
 	patches []lifecycle.Patch
 }
 
-// newRound reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
-func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
+// startRound is a round that has read nothing of the nodes and pods yet.
+func (p *planner) startRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
 	s := &round{
 		planner: p, now: snapshot.Now, plan: plan, hash: plan.Status.UpdateRevision,
 		requested: len(snapshot.InFlight.Creates)+len(snapshot.InFlight.Deletes) > 0 ||
@@ -119,11 +125,18 @@ func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round
 		random: rand.New(rand.NewPCG(p.seed, uint64(snapshot.Now.UnixNano()))),
 	}
 	plan.Creates, plan.Deletes, plan.Blockers, plan.BudgetUsers = nil, nil, nil, nil
+	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
+	s.backoffs = newBackoffs(snapshot, strconv.FormatInt(p.spec.Generation, 10), time.Second)
+	return s
+}
+
+// newRound reads the snapshot as the controller does, and takes out of the plan what package rollout decided about pods.
+func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
+	s := p.startRound(snapshot, plan)
 	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})
-	s.backoffs = newBackoffs(snapshot, strconv.FormatInt(p.spec.Generation, 10), time.Second)
 	s.readNodes(snapshot)
 	s.scale()
 	return s
@@ -205,17 +218,14 @@ func nodeOfDeletion(d deletion) *node { return d.node }
 
 // readNodes joins nodes and pods. The decisions about nodes are in the order of their names.
 func (s *round) readNodes(snapshot rollout.Snapshot) {
-	s.selector, _ = metav1.LabelSelectorAsSelector(s.spec.Selector) // New has validated it
 	known := make([]node, len(snapshot.Nodes))
 	s.strays = s.plan.Decisions[len(known):]
 	s.nodes = make([]*node, len(known))
 	names := make([]string, len(known))
 	for i := range known {
 		d := &s.plan.Decisions[i]
-		known[i] = node{
-			name: d.Node, decision: d, shouldRun: d.Placement.Outcome == placement.Run,
-			mayRun: d.Placement.Outcome != placement.Leave, target: rollout.TargetUpdate,
-		}
+		known[i] = node{name: d.Node, decision: d, relabelled: d.Patches, target: rollout.TargetUpdate}
+		known[i].place(d.Placement)
 		s.nodes[i], names[i] = &known[i], d.Node
 	}
 	gone := make(map[string]*node)
@@ -259,10 +269,16 @@ func (s *round) readNodes(snapshot rollout.Snapshot) {
 	}
 }
 
+// place sets what the verdict says of the node.
+func (n *node) place(verdict placement.Verdict) {
+	n.placement, n.shouldRun, n.mayRun = verdict, verdict.Outcome == placement.Run, verdict.Outcome != placement.Leave
+}
+
 // read reads off a pod what the sync asks for again and again.
 func (s *round) read(object *corev1.Pod) member {
 	m := member{
-		Pod: object, marked: object.DeletionTimestamp != nil, ended: lifecycle.Terminal(object),
+		Pod: object, name: object.Name, marked: object.DeletionTimestamp != nil, ended: lifecycle.Terminal(object),
+		failed: object.Status.Phase == corev1.PodFailed,
 		atHash: object.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == s.hash,
 	}
 	m.ready = s.isReady(&m)

@@ -18,6 +18,14 @@ type changes struct {
 	failed bool
 }
 
+// emptied are no changes, with the memory of these.
+func (c *changes) emptied() changes {
+	return changes{
+		broken: c.broken[:0], candidates: c.candidates[:0], brokenBeside: c.brokenBeside[:0], beside: c.beside[:0],
+		superseded: c.superseded[:0], outnumbered: c.outnumbered[:0],
+	}
+}
+
 // outdatedPod is a pod to be updated. In which way is decided when its turn comes.
 type outdatedPod struct {
 	node   *node
@@ -28,15 +36,21 @@ type outdatedPod struct {
 // survey counts how much of the budget is used up, and finds what there is to update. Of the pods that are not on their way out
 // each node is to have exactly one.
 func (s *round) survey() (c changes) {
+	if s.lent != nil {
+		c = s.lent.emptied()
+	}
 	switch {
 	case s.kruise && s.maxSurge > 0:
-		c = s.surveyKruiseBeside()
+		s.surveyKruiseBeside(&c)
 	case s.kruise:
-		c = s.surveyKruiseInTurn()
+		s.surveyKruiseInTurn(&c)
 	case s.maxSurge > 0:
-		c = s.surveyBeside()
+		s.surveyBeside(&c)
 	default:
-		c = s.surveyInTurn()
+		s.surveyInTurn(&c)
+	}
+	if s.lent != nil {
+		*s.lent = c
 	}
 	// There is one of each node, so that any order will do.
 	shuffle(s, c.broken, c.candidates)
@@ -124,7 +138,7 @@ func (s *round) pair(n *node) (updated, outdated *member, isPair bool) {
 
 // surveyInTurn is survey without surge: outdated pods are deleted. A node counts as unavailable if it has pods of the set, or is
 // to have one, unless it has exactly one that is available: where it stands does not matter.
-func (s *round) surveyInTurn() (c changes) {
+func (s *round) surveyInTurn(c *changes) {
 	for _, n := range s.nodes {
 		if len(n.pods) == 0 && !n.shouldRun {
 			continue
@@ -144,12 +158,11 @@ func (s *round) surveyInTurn() (c changes) {
 			c.candidates = append(c.candidates, outdatedPod{n, outdated, rollout.ReasonOutdated})
 		}
 	}
-	return c
 }
 
 // surveyBeside is survey with surge: new pods are created beside outdated ones. An outdated pod goes when the new one beside it
 // is available. Where no pod is to run any more it goes as far as there are more available pods than are desired.
-func (s *round) surveyBeside() (c changes) {
+func (s *round) surveyBeside(c *changes) {
 	available := int32(0)
 	for _, n := range s.nodes {
 		updated, outdated, isPair := s.pair(n)
@@ -181,5 +194,4 @@ func (s *round) surveyBeside() (c changes) {
 		}
 	}
 	c.excess = min(max(0, int(available-s.desired)), len(c.outnumbered))
-	return c
 }

@@ -121,8 +121,9 @@ func (n Name) Snapshot(in *objects.Input, set *objects.Set, now time.Time) (roll
 	return in.Snapshot(set, now)
 }
 
-// Planner returns what makes the controller's plans for a spec, one after the other. The seed draws what is chance. The set has
-// what the spec does not tell of it. The errors are those of rollout.New.
+// Planner returns what makes the controller's plans for a spec, one after the other. A plan is good until the next one, which may
+// overwrite its Decisions. The seed draws what is chance. The set has what the spec does not tell of it. The errors are those of
+// rollout.New.
 func (n Name) Planner(spec rollout.Spec, set *objects.Set, seed uint64) (simulate.PlanFunc, error) {
 	switch n {
 	case Kubernetes:
@@ -130,7 +131,8 @@ func (n Name) Planner(spec rollout.Spec, set *objects.Set, seed uint64) (simulat
 		if err != nil {
 			return nil, err
 		}
-		return planner.Plan, nil
+		var workspace stock.Workspace
+		return func(snapshot rollout.Snapshot) (rollout.Plan, error) { return workspace.Plan(planner, snapshot) }, nil
 	case Kruise:
 		planner, err := stock.NewKruise(spec, seed)
 		if err != nil {
@@ -139,8 +141,9 @@ func (n Name) Planner(spec rollout.Spec, set *objects.Set, seed uint64) (simulat
 		if set.Stored != nil {
 			planner = planner.Stored(*set.Stored)
 		}
+		var workspace stock.Workspace
 		return func(snapshot rollout.Snapshot) (rollout.Plan, error) {
-			plan, err := planner.Plan(snapshot)
+			plan, err := workspace.Plan(planner, snapshot)
 			if err == nil {
 				planner = planner.Stored(plan.Status.Desired)
 			}

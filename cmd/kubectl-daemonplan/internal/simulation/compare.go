@@ -48,6 +48,9 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 		o, seed := outcomes[job/e.Seeds], job%e.Seeds
 		scenario := e.scenario(o.candidate, e.Seed+uint64(seed))
 		traced := newTrace(seed == 0, domains...)
+		if !e.Page {
+			traced.Explanations = nil
+		}
 		var keep func(simulate.Record)
 		if seed == 0 && record != nil {
 			keep = record(job / e.Seeds)

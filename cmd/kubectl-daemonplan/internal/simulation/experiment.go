@@ -154,6 +154,8 @@ type experiment struct {
 	Derived []string
 	// NoTimes is why nothing takes any time; nil: there is a world, given or derived.
 	NoTimes error
+	// Page says that there is to be a page, which shows what the plans say of each node.
+	Page bool
 	// Texts are those of the files that were read, for the page.
 	Texts []source
 

@@ -147,7 +147,7 @@ func (p *program) run(q *question, f *objects.Files, out output, line string) (e
 	p.warn(e)
 	var kept histories
 	defer func() { err = errors.Join(err, kept.close()) }()
-	if out.Out != "" {
+	if e.Page = out.Out != ""; e.Page {
 		if err := os.MkdirAll(out.Out, 0o755); err != nil {
 			return nil, nil, objects.Reading(out.Out, err)
 		}
