@@ -298,7 +298,7 @@ func (e *edsElection) decision(got edsElected, c *edsReconcile) edsDecision {
 	case c.Input.Set.Annotations[edsPaused] == "true":
 		d.state = "RollingUpdate Paused"
 	}
-	if got.plan.Canary.Reason == canary.NoNodes && got.plan.Canary.Wanted > 0 {
+	if len(got.plan.Canary.Nodes) == 0 && got.plan.Canary.Wanted > 0 {
 		return d // too few nodes were found
 	}
 	switch got.plan.Canary.Phase {

@@ -305,8 +305,8 @@ func (s *extendedRound) reportTrial() {
 		if s.canary.Verdict != nil {
 			trial.Finding = *s.canary.Verdict
 		}
-	case s.unable && s.trial == nil:
-		trial.Phase, trial.Reason = canary.Running, canary.NoNodes
+	case s.trial == nil && (s.unable || s.replicaSets[s.hash] == nil): // it is not tried yet, and its clock runs all the same
+		trial.Phase, trial.Reason = canary.Running, canary.Starting
 		trial.Wanted = scaled(s.spec.Strategy.Canary.Default().Replicas, s.desiredNodes())
 	case s.trial == nil:
 		trial.Phase, trial.Reason = canary.Idle, cmp.Or(s.because, canary.Stable)
@@ -326,9 +326,6 @@ func (s *extendedRound) reportTrial() {
 	case canary.Idle: // nothing is on trial
 	case canary.Running:
 		s.trialStatus.State = status.Canary
-		if trial.Reason == canary.NoNodes {
-			s.trialStatus.State = status.Stuck
-		}
 	case canary.Paused:
 		s.trialStatus.State = status.CanaryPaused
 	case canary.Failed:

@@ -167,9 +167,8 @@ func (s *round) idle(n *node, d *rollout.Decision) {
 		d.Reason = rollout.ReasonKept
 	case rollout.StateUpdated:
 		d.Reason = rollout.ReasonUpToDate
-		if n.target == rollout.TargetStable {
-			d.Reason = rollout.ReasonStable
-		}
+	case rollout.StateStable:
+		d.Reason = rollout.ReasonStable
 	case rollout.StateTerminating, rollout.StateLeaving:
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonTerminating
 	case rollout.StateStarting, rollout.StateSurging:
@@ -218,6 +217,8 @@ func (s *round) state(n *node) rollout.NodeState {
 		return rollout.StateIneligible
 	case updated != nil && outdated != nil:
 		return rollout.StateSurging
+	case updated != nil && updated.available && n.target == rollout.TargetStable:
+		return rollout.StateStable
 	case updated != nil && updated.available:
 		return rollout.StateUpdated
 	case updated != nil:

@@ -134,6 +134,9 @@ func (p *planner) startRound(snapshot rollout.Snapshot, plan *rollout.Plan) *rou
 func (p *planner) newRound(snapshot rollout.Snapshot, plan *rollout.Plan) *round {
 	s := p.startRound(snapshot, plan)
 	plan.Decisions = slices.Clone(plan.Decisions) // a Reading may share them with earlier plans
+	plan.Revisions = slices.DeleteFunc(slices.Clone(plan.Revisions), func(a rollout.RevisionAction) bool {
+		return a.Verb == rollout.AnnotateRevision // the marks are those of package rollout
+	})
 	plan.Patches = slices.DeleteFunc(plan.Patches, func(p rollout.Patch) bool {
 		return p.Reason != rollout.ReasonDuplicateRevision
 	})

@@ -187,6 +187,13 @@ func TestDatadogsOwnController(t *testing.T) {
 	const sets = "/apis/datadoghq.com/v1alpha1/extendeddaemonsets"
 	set := strings.Replace(smallEDS, "spec:\n  template", "status: {activeReplicaSet: foo-a, canary: {replicaSet: foo-b, nodes: [a]}}\nspec:\n  strategy: {canary: {}}\n  template", 1)
 	set = strings.Replace(set, "uid: e-1", "uid: e-1, namespace: default", 1)
+	for _, name := range []string{"foo-a", "foo-b"} {
+		set = join(set, `apiVersion: datadoghq.com/v1alpha1
+kind: ExtendedDaemonSetReplicaSet
+metadata: {name: `+name+`, namespace: default, uid: `+name+`, labels: {extendeddaemonset.datadoghq.com/name: foo}}
+spec: {templateGeneration: `+name+`, template: {spec: {containers: [{name: daemon, image: "pause:`+name+`"}]}}}
+`)
+	}
 	for words, want := range map[string]string{
 		"canary validate": `{"metadata":{"annotations":{"extendeddaemonset.datadoghq.com/canary-valid":"foo-b"}}}`,
 		"canary fail":     `{"metadata":{"annotations":{"extendeddaemonset.datadoghq.com/canary-failed":"true"}}}`,

@@ -11,10 +11,7 @@ import (
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/plan"
 )
 
-// datadog is a cluster in which the ExtendedDaemonSet controller runs a set on four nodes. Its replica set agent-b is on trial on
-// node n1, which has a pod of it. Options change the text.
-func datadog(change ...string) string {
-	const set = `apiVersion: datadoghq.com/v1alpha1
+const datadogSet = `apiVersion: datadoghq.com/v1alpha1
 kind: ExtendedDaemonSet
 metadata: {name: agent, namespace: default, uid: e-1, creationTimestamp: "2026-01-10T09:00:00Z"}
 spec:
@@ -27,7 +24,11 @@ spec:
     canary: {replicas: 1, duration: 10m}
 status: {desired: 4, activeReplicaSet: agent-a, canary: {replicaSet: agent-b, nodes: [n1]}}
 `
-	text := []string{set}
+
+// datadog is a cluster in which the ExtendedDaemonSet controller runs a set on four nodes. Its replica set agent-b is on trial on
+// node n1, which has a pod of it. Options change the text.
+func datadog(change ...string) string {
+	text := []string{datadogSet}
 	replicaSet := func(name, hash, image, created string) {
 		text = append(text, fmt.Sprintf(`apiVersion: datadoghq.com/v1alpha1
 kind: ExtendedDaemonSetReplicaSet
@@ -96,6 +97,14 @@ func TestDatadogRuns(t *testing.T) {
 `), at("12:00:00")...); len(failed.Actions.Deletes) != 1 || failed.Actions.Deletes[0].Pod != "agent-b-n1" || failed.Canary.Phase != "Failed" {
 		t.Errorf("when it has failed: deletes %v, canary %+v", failed.Actions.Deletes, failed.Canary)
 	}
+	commanded := read(datadog("uid: e-1,", "uid: e-1, annotations: {extendeddaemonset.datadoghq.com/canary-failed: \"true\"},"), at("12:00:00")...)
+	if commanded.Canary.Phase != "Failed" {
+		t.Errorf("when somebody has failed it: canary %+v", commanded.Canary)
+	}
+	if code, _, stderr := call(datadog("kind: ExtendedDaemonSetReplicaSet", "kind: Other"), "plan", "-f", "-"); code != 2 ||
+		!strings.Contains(stderr, "there is no ExtendedDaemonSetReplicaSet of the set in the input; a dump has them") {
+		t.Errorf("without replica sets: exit code %d, %s", code, stderr)
+	}
 	ours := read(datadog(), at("12:06:00", "--controller", "daemonplan")...)
 	if ours.Controller != controllers.Daemonplan {
 		t.Errorf("daemonplan's plan is %s's", ours.Controller)
@@ -112,6 +121,11 @@ func TestDatadogRuns(t *testing.T) {
 			t.Fatalf("%q: exit code %d, %s", args, code, stderr)
 		}
 		return stdout
+	}
+	next := files(t, map[string]string{"new.yaml": strings.Replace(datadogSet, "agent:v2", "agent:v3", 1)}) + "/new.yaml"
+	changed := plans(t, datadog(), "plan", "-f", "-", "--now", "2026-01-15T12:06:00Z", "--change", next)
+	if !strings.Contains(changed, "4 nodes are updated:") || strings.Contains(changed, "of the new revision already") {
+		t.Errorf("a change that is tried first reaches all nodes in the end:\n%s", changed)
 	}
 	dumped := plans(t, datadog(), "plan", "-f", "-", "-o", "json", "--now", timestamp(fleetTime()))
 	if got := ofCluster("plan", "eds/agent", "-o", "json"); got != dumped {

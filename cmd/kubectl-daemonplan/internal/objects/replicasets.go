@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
 	"github.com/daemonplan/daemonplan/rollout/history"
@@ -60,6 +61,11 @@ func (in *Input) ReplicaSetsOf(s *Set) []*ReplicaSet {
 func (in *Input) SnapshotOfReplicaSets(s *Set, now time.Time) (rollout.Snapshot, rollout.Claims, error) {
 	list := in.ReplicaSetsOf(s)
 	if len(list) == 0 {
+		if active := s.activeReplicaSet(); active != "" && !s.Revised {
+			return rollout.Snapshot{}, rollout.Claims{}, fmt.Errorf("%s: status.activeReplicaSet is %s, and there is no "+
+				"ExtendedDaemonSetReplicaSet of the set in the input; a dump has them: kubectl get nodes,pods,eds,ers -A -o json",
+				in.SetPlace(s), text.Printable(active))
+		}
 		return in.Snapshot(s, now)
 	}
 	own := *s
@@ -88,6 +94,20 @@ func (in *Input) SnapshotOfReplicaSets(s *Set, now time.Time) (rollout.Snapshot,
 	}
 	return view.Snapshot(&own, now)
 }
+
+// activeReplicaSet is the one that the status names; empty: none.
+func (s *Set) activeReplicaSet() string {
+	var object struct {
+		Status struct {
+			ActiveReplicaSet string `json:"activeReplicaSet"`
+		} `json:"status"`
+	}
+	_ = json.Unmarshal(s.Object.JSON, &object) // a status of another form was written by somebody else
+	return object.Status.ActiveReplicaSet
+}
+
+// edsCanaryFailed is the annotation by which the controller is told to give a canary up.
+const edsCanaryFailed = "extendeddaemonset.datadoghq.com/canary-failed"
 
 // withoutUIDs is the predecessor without those of these UIDs; nil if nothing is left.
 func withoutUIDs(predecessor *rollout.Predecessor, uids map[types.UID]bool) *rollout.Predecessor {
@@ -183,6 +203,9 @@ func (s *Set) recall(list []*ReplicaSet) error {
 			s.Memory.Rollout.Revision = hash
 		}
 		tried := trial != nil && trial.ReplicaSet == r.Name
+		if tried && s.Meta.Annotations[edsCanaryFailed] == "true" {
+			s.Memory.Canary.Verdict = &canary.Finding{Phase: canary.Failed, Reason: canary.ByCommand}
+		}
 		if tried {
 			s.Memory.Canary.Revision, s.Memory.Canary.Nodes = hash, trial.Nodes
 		}

@@ -134,7 +134,9 @@ func Lint(f *objects.Files, names []string, out io.Writer) error {
 		for _, one := range list {
 			if one.err != nil {
 				wrong++
-				fmt.Fprintln(out, text.Printable(one.err.Error()))
+				for line := range strings.Lines(one.err.Error()) {
+					fmt.Fprintln(out, text.Printable(strings.TrimSuffix(line, "\n")))
+				}
 				continue
 			}
 			policy := one.set.Spec.Strategy.Policy

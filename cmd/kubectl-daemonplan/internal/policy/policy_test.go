@@ -106,6 +106,7 @@ func TestLint(t *testing.T) {
 		{agent(rings), false, []string{"(DaemonSet monitoring/agent): valid: 2 stages"}},
 		{agent("{}"), false, []string{"valid: it has no policy"}},
 		{"stages: [{name: A}]", true, []string{"agent.yaml: stages[0].name: Invalid value"}},
+		{"stages: [{name: A}, {name: B}]", true, []string{"agent.yaml: stages[0].name: ", "\n", "agent.yaml: stages[1].name: "}},
 		{"stages: [{name: a, sok: 1m}]", true, []string{"agent.yaml: stages[0].sok: ", "unknown field"}},
 		{agent("stages: 5"), true, []string{"agent.yaml: document 1", "metadata.annotations[daemonplan.io/policy]", "stages"}},
 		{

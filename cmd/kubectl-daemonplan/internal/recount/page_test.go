@@ -41,7 +41,7 @@ func readPage(in io.Reader) (*read, error) {
 			p.heading = text(n)
 		case n.Data == "ul" && attribute(n, "class") == "verdict":
 			p.verdicts = verdicts(n)
-		case n.Data == "p" && strings.HasPrefix(text(n), "The real planner made every decision"):
+		case n.Data == "p" && strings.Contains(text(n), "was simulated, in virtual time."):
 			p.runs = text(n)
 		case n.Data == "p" && text(n) == "No node was down.":
 			p.outages = append(p.outages, nil)

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/exit"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
@@ -81,6 +84,11 @@ func (e *experiment) blame(c *candidate, err error) error {
 	mistakes := rollout.FieldErrors(err)
 	if len(mistakes) == 0 {
 		return fmt.Errorf("%s: %w", c.Label, err)
+	}
+	if c.Place != "" && !slices.ContainsFunc(mistakes, func(mistake *field.Error) bool {
+		return !strings.HasPrefix(mistake.Field, "spec.")
+	}) {
+		return objects.Invalid(c.Place, c.Set.Spec, err)
 	}
 	var lines []error
 	for _, mistake := range mistakes {

@@ -83,6 +83,7 @@ func (c *candidate) by(name controllers.Name) error {
 	}
 	running := *c.Running
 	running.Spec = obeyed.Spec
+	c.Cluster.Adopt(&running, c.Running)
 	seen, _, err := name.Snapshot(c.Cluster, &running, c.Fleet.Snapshot.Now)
 	c.Fleet.Snapshot = &seen
 	return err

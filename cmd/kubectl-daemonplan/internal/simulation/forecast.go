@@ -122,7 +122,7 @@ func printForecast(out io.Writer, o *outcome) {
 			func(seed int) float64 { return float64(o.Reports[seed].Taken.Peak) }))
 	}
 	printRows(out, rows)
-	if o.count(endDone) < len(o.Reports) {
+	if o.count(endDone) < len(o.Reports) || o.leavesNodes() {
 		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())
 		for _, line := range indented(o.whyLeft()) {
 			fmt.Fprintln(out, line)

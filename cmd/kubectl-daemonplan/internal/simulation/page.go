@@ -93,6 +93,7 @@ func (p *page) render() ([]byte, error) {
 		"Nodes":    template.JS(nodes),
 		"Script":   template.JS(pageScript),
 		"Warnings": warnings,
+		"Whose":    p.whose(),
 		"Notes":    slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return slices.Contains(warnings, note) }),
 		"Derived":  p.Derived,
 		"Marks":    marks(newAxis(p.Outcomes), p.Outcomes),

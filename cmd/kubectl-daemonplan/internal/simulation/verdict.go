@@ -122,8 +122,12 @@ func (o *outcome) storyOf(end ending) string {
 		}
 		return text
 	case endStuck:
+		left := countLeft(o.Traces[first].Left).String()
+		if left == "" { // all are where the spec holds them
+			left = fmt.Sprintf("the state is %s (%s)", r.State, r.Reason)
+		}
 		return fmt.Sprintf("stuck: %s of %s have the new version; %s", asCount(float64(v.Now)), text.Counted(r.Desired, "node"),
-			countLeft(o.Traces[first].Left))
+			left)
 	case endLimit:
 		return fmt.Sprintf("not done after %s: %s of %s have the new version", asDuration(float64(r.Elapsed)),
 			asCount(float64(v.Now)), text.Counted(r.Desired, "node"))
@@ -156,6 +160,16 @@ func share(n, of int) string {
 		return "all " + text.Counted(of, "node")
 	}
 	return fmt.Sprintf("%s of %s", asCount(float64(n)), text.Counted(of, "node"))
+}
+
+// leavesNodes reports whether a run was done although nodes did not have the new version: the spec holds them.
+func (o *outcome) leavesNodes() bool {
+	for i := range o.Reports {
+		if o.ending(i) == endDone && o.Traces[i].Version.Now < o.Reports[i].Desired {
+			return true
+		}
+	}
+	return false
 }
 
 // others says that nodes without the new version are not to have it.
