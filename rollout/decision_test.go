@@ -45,7 +45,7 @@ func TestStringsAreExhaustive(t *testing.T) {
 			"TakenBack", "OutdatedNotReady", "OutdatedFailed", "Outdated", "Begun",
 			"NotReady", "MinReadySeconds", "Terminating", "Requested", "Backoff", "Budget", "Burst", "SlowStart", "Serving", "Held",
 			"PartitionedScaling", "RevisionUnreadable", "PreDelete", "PreNormal", "PutBack", "UpdateHook", "Prepared", "GracePeriod", "InPlaceUnreadable", "Updating",
-			"Frozen", "Vanished", "Unattributable", "Gated", "Departing",
+			"Frozen", "Vanished", "Unattributable", "Gated", "RepairFirst", "Departing",
 		}},
 	}
 	rows := uniqueRows{}
@@ -180,7 +180,7 @@ func TestEveryCodeIsReached(t *testing.T) {
 		}
 	}
 	for v := rollout.Reason(0); v.String() != "unknown"; v++ {
-		if want := v != rollout.ReasonNone; reasons[v] != want {
+		if want := v != rollout.ReasonNone && v != rollout.ReasonRepairFirst; reasons[v] != want { // the latter is of package stock
 			t.Errorf("reason %s is reached: %v, want %v: no decision is without reason", v, reasons[v], want)
 		}
 	}

@@ -321,6 +321,7 @@ var reasonTexts = [reasons]string{
 	ReasonRequested:          "an earlier request is not observed yet",
 	ReasonRevisionUnreadable: "the revision that the node is to have cannot be read",
 	ReasonFrozen:             "the set is frozen",
+	ReasonRepairFirst:        "this sync of the controller repairs other nodes, and one that repairs updates none",
 	ReasonDeparting: "the node is leaving the cluster or under maintenance: " +
 		"no pod is created or deleted there until that ends",
 	ReasonVanished:       "the pod's node does not exist, which is for the pod garbage collector to mend",

@@ -187,7 +187,10 @@ func (s *round) idle(n *node, d *rollout.Decision) {
 			d.Verb, d.Reason, d.Limit, d.Target = rollout.VerbHold, rollout.ReasonHeld, rollout.LimitOnDelete, rollout.TargetHeld
 			return
 		}
-		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonRequested // of other nodes: a sync either repairs or updates
+		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonRequested
+		if s.asked && !s.extended {
+			d.Reason = rollout.ReasonRepairFirst
+		}
 	default:
 		d.Verb, d.Reason = rollout.VerbWait, rollout.ReasonRequested
 	}

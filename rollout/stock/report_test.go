@@ -167,7 +167,7 @@ Running (OnDelete): 2 desired, 2 current, 0 misscheduled, 2 ready, 2 available, 
 a: outdated; waits: its pod a0 is outdated, but maxSurge 2 is used up by b, f
 b: surging; waits: pod b1 of the update revision has not been ready for minReadySeconds, until 2026-01-01T12:00:40Z; holds a place of maxSurge
 c: surging; delete pod c0: the pod of the update revision is available
-d: outdated; waits: an earlier request is not observed yet; pod d0 does not serve: it is not Ready, and nothing says why, since 2026-01-01T11:00:00Z
+d: outdated; waits: this sync of the controller repairs other nodes, and one that repairs updates none; pod d0 does not serve: it is not Ready, and nothing says why, since 2026-01-01T11:00:00Z
 e: outdated; waits: its pod e0 is outdated, but maxSurge 2 is used up by b, f
 f: surging; delete pod f1: another pod of the node was chosen to stay; holds a place of maxSurge
 Updating (RolloutInProgress): 6 desired, 6 current, 0 misscheduled, 5 ready, 5 available, 0 updated; 0 of 0 down, 2 of 2 surging, 2 wait

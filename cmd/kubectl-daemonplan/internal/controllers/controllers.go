@@ -113,6 +113,18 @@ func (n Name) Obeyed(spec rollout.Spec) rollout.Spec {
 	}
 }
 
+// Has reports whether the controller obeys the knob.
+func (n Name) Has(knob simulate.Knob) bool {
+	switch knob {
+	case simulate.KnobSlowStart:
+		return n == Daemonplan || n == EDS
+	case simulate.KnobMaxSurge:
+		return n != EDS
+	default:
+		return true
+	}
+}
+
 // Snapshot is what the controller sees of the input.
 func (n Name) Snapshot(in *objects.Input, set *objects.Set, now time.Time) (rollout.Snapshot, rollout.Claims, error) {
 	if n == EDS {

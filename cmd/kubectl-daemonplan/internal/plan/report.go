@@ -387,6 +387,8 @@ func underWayWords(reason rollout.Reason) string {
 		return "earlier requests are not observed yet"
 	case rollout.ReasonUpdating:
 		return "pods are being updated"
+	case rollout.ReasonRepairFirst:
+		return "this controller repairs first, and updates nothing in the same step"
 	case rollout.ReasonInPlaceUnreadable:
 		return "the records of earlier updates cannot be read"
 	case rollout.ReasonRevisionUnreadable:

@@ -11,7 +11,7 @@ import (
 func TestUnderWayWordsSayOfWhat(t *testing.T) {
 	for _, reason := range []rollout.Reason{
 		rollout.ReasonNotReady, rollout.ReasonTerminating, rollout.ReasonRequested, rollout.ReasonUpdating,
-		rollout.ReasonInPlaceUnreadable, rollout.ReasonRevisionUnreadable,
+		rollout.ReasonRepairFirst, rollout.ReasonInPlaceUnreadable, rollout.ReasonRevisionUnreadable,
 	} {
 		if got := underWayWords(reason); got == reason.String() || !strings.Contains(got, " ") {
 			t.Errorf("nodes wait: %s", got)

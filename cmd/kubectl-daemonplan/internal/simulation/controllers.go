@@ -57,6 +57,9 @@ func (e *experiment) runControllers() error {
 			if note := name.Disobeyed(c.Set); note != "" {
 				e.Notes = append(e.Notes, run.Label+": "+note)
 			}
+			if note := run.takeover(); note != "" {
+				e.Notes = append(e.Notes, run.Label+": "+note)
+			}
 			list = append(list, &run)
 		}
 	}
@@ -68,6 +71,16 @@ func (e *experiment) runControllers() error {
 	}
 	e.Candidates = list
 	return nil
+}
+
+// takeover says that a canary of the ExtendedDaemonSet controller is lost when another one takes the set over; empty: none is.
+func (c *candidate) takeover() string {
+	if c.Controller != controllers.Daemonplan || c.Running == nil || c.Running.Revised ||
+		len(c.Running.Memory.Canary.Nodes) == 0 || len(c.Cluster.ReplicaSetsOf(c.Running)) == 0 {
+		return ""
+	}
+	return "a canary of the ExtendedDaemonSet controller is under way, which this controller does not go on with: " +
+		"it takes the template for a first installation, and rolls it out"
 }
 
 // by gives the candidate a controller: of its spec remains what that one obeys.

@@ -195,6 +195,10 @@ func (p *program) suggest(q *question, f *objects.Files, form *format, knobName 
 	p.warn(e)
 	defer p.tellDerived(e)
 	turned := fmt.Sprintf("The knob that was turned is %s, as --knob says.", knob)
+	if by := e.Candidates[0].Controller; knobName != "" && !by.Has(knob) {
+		return fmt.Errorf("--knob %s: the controller that runs the set (%s) does not have it; "+
+			"with --controller daemonplan it counts", knob, by)
+	}
 	if knobName == "" {
 		c := e.Candidates[0]
 		knob = knobOf(c.Set.Spec, size(c.Fleet))
