@@ -46,7 +46,13 @@ func TestGates(t *testing.T) {
 
 // A rollout that has left out nothing but nodes that were down before it began is complete; who wants them all says so.
 func TestDownBeforeIsComplete(t *testing.T) {
-	world := write(t, "down.yaml", "controller: {}\nevents:\n- {at: 0s, what: NodeNotReady, node: node-00003}\n")
+	const events = "controller: {}\nevents:\n- {at: 0s, what: NodeNotReady, node: node-00003}\n"
+	world := write(t, "down.yaml", "model: {}\n"+events)
+	_, _, notes := call(2, false, "forecast", "--nodes", "12", "--from", oldManifest, "--world", write(t, "events.yaml", events),
+		"--spec", newManifest, "--seeds", "1")
+	if !strings.Contains(notes, "pods take no time to start and to stop: ") || !strings.Contains(notes, "events.yaml has no section model") {
+		t.Errorf("a world without times: %s", notes)
+	}
 	for _, command := range []string{"simulate", "forecast"} {
 		for gate, want := range map[string]string{
 			"stuck":    "",
