@@ -122,8 +122,8 @@ const (
 
 	// ReasonGated: the node could be updated, but a policy lets it not be begun now; Decision.Limit says which (M8, T8, F3).
 	ReasonGated
-	// ReasonRepairFirst: the node could be updated, but this plan repairs others, and a plan of that controller does one or the other.
-	// Only planners of package stock say it.
+	// ReasonRepairFirst: the node could be updated, but this plan repairs others, and a plan of that controller does one or the
+	// other. Only planners of package stock say it.
 	ReasonRepairFirst
 	// ReasonDeparting: a pod would be created or deleted, but the node is on its way out of the cluster (M8).
 	ReasonDeparting

@@ -231,8 +231,8 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 	case q.World == "" || cluster != nil:
 		e.derive(cluster)
 	default:
-		e.Notes = append(e.Notes, fmt.Sprintf("pods take no time to start and to stop: %s has no section model, which says how long",
-			objects.Shown(q.World)))
+		e.Notes = append(e.Notes, fmt.Sprintf(
+			"pods take no time to start and to stop: %s has no section model, which says how long", objects.Shown(q.World)))
 	}
 	if e.NoTimes != nil && e.World.Controller == nil {
 		e.World.Controller = new(simulate.Controller) // where nothing takes any time, it loses none
