@@ -122,12 +122,15 @@ func (o *outcome) storyOf(end ending) string {
 		}
 		return text
 	case endStuck:
-		left := countLeft(o.Traces[first].Left).String()
-		if left == "" { // all are where the spec holds them
-			left = fmt.Sprintf("the state is %s (%s)", r.State, r.Reason)
+		left := o.Traces[first].Left
+		why := []string{countLeft(left).String()}
+		if why[0] == "" { // all are where the spec holds them
+			why[0] = fmt.Sprintf("the state is %s (%s)", r.State, r.Reason)
+		} else if held := r.Desired - v.Now - sum(left); held > 0 {
+			why = append(why, text.Agree(held, "node is", "nodes are")+" held by the spec")
 		}
 		return fmt.Sprintf("stuck: %s of %s have the new version; %s", asCount(float64(v.Now)), text.Counted(r.Desired, "node"),
-			left)
+			strings.Join(why, ", "))
 	case endLimit:
 		return fmt.Sprintf("not done after %s: %s of %s have the new version", asDuration(float64(r.Elapsed)),
 			asCount(float64(v.Now)), text.Counted(r.Desired, "node"))

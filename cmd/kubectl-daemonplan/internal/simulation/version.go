@@ -216,15 +216,15 @@ func (o *outcome) finished(seed int) float64 {
 }
 
 // reachable is the time until every node was updated that could be in the run: until the last node came to the new version. It is
-// infinite in a run whose canary gave that version up, or that replaced it, and in one that left nodes waiting for a stage or
-// for others.
+// infinite in a run whose canary gave that version up, or that replaced it, in one that left nodes waiting for a stage or for
+// others, and in one in which no node came to it.
 func (o *outcome) reachable(seed int) float64 {
 	waits := func(left leftNodes) bool { return left.WaitFor != "" }
 	switch o.ending(seed) {
 	case endDone:
 		return float64(o.Reports[seed].Finished)
 	case endBut, endStuck, endLimit:
-		if slices.ContainsFunc(o.Traces[seed].Left, waits) {
+		if o.Traces[seed].Version.Now == 0 || slices.ContainsFunc(o.Traces[seed].Left, waits) {
 			return math.Inf(1)
 		}
 		return float64(o.Traces[seed].reached)

@@ -249,6 +249,38 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 	}
 }
 
+// Nodes that the spec keeps at the old version are told apart from those that cannot be updated.
+func TestStuckNamesHeldNodes(t *testing.T) {
+	kruise := func(name, manifest, partition string) string {
+		text := strings.Replace(string(read(t, manifest)), "apps/v1", "apps.kruise.io/v1alpha1", 1)
+		return write(t, name, strings.Replace(text, "maxUnavailable: 25%", "maxUnavailable: 25%"+partition, 1))
+	}
+	from, spec := kruise("v1.yaml", oldManifest, ""), kruise("held.yaml", newManifest, ", partition: 6")
+	world := write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
+	_, got, _ := call(2, false, "simulate", "--nodes", "12", "--from", from, "--spec", spec, "--world", world)
+	for _, want := range []string{
+		"held: stuck: 0 of 12 nodes have the new version; 3 nodes cannot be updated, 3 nodes wait for others, 6 nodes are held by the spec.\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+// A run in which no node came to the new version is not one in which every node that could be reached was updated at once.
+func TestNothingIsReachedAtOnce(t *testing.T) {
+	o := madeUp("a", 0, 1, 0)
+	o.Reports[0].End, o.Traces[0].reached = simulate.EndStuck, time.Minute
+	o.Traces[0].Left = []leftNodes{{Cause: "NotReady", Nodes: []string{"w-13"}}}
+	if got := o.reachable(0); got != float64(time.Minute) {
+		t.Errorf("with 10 nodes updated it is %g, want a minute", got)
+	}
+	o.Traces[0].Version.Now, o.Traces[0].reached = 0, 0
+	if got := o.reachable(0); !math.IsInf(got, 1) {
+		t.Errorf("with no node updated it is %g, want infinite", got)
+	}
+}
+
 // With surge the old pods serve beside those that crash, and the crash is still the cause.
 func TestStuckSurgeNamesTheCrash(t *testing.T) {
 	world := write(t, "world.yaml", "model: {kubelets: [{start: 5s, ready: 10s}, {image: 'registry.example/agent:v2', crash: 2s}]}")
