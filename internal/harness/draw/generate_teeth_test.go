@@ -245,6 +245,9 @@ func notePlan(note func(string, bool), p rollout.Plan) {
 		note("limit "+limit.String(), slices.ContainsFunc(p.Decisions, func(d rollout.Decision) bool { return d.Limit == limit }))
 	}
 	for reason := rollout.Reason(1); reason.String() != "unknown"; reason++ {
+		if reason == rollout.ReasonRepairFirst { // package stock alone gives it
+			continue
+		}
 		note("reason "+reason.String(), slices.ContainsFunc(p.Decisions, func(d rollout.Decision) bool { return d.Reason == reason }))
 	}
 	for verb := rollout.RevisionVerb(0); verb.String() != "unknown"; verb++ {
