@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -24,8 +25,29 @@ func TestDump(t *testing.T) {
 	if s := d.Status; s.Desired != 300 || s.Available != 300 || s.Updated != 100 || len(d.Actions.Deletes) != 6 || d.Budget.Waiting != 194 {
 		t.Errorf("status %+v, %d deletes, %d waiting", s, len(d.Actions.Deletes), d.Budget.Waiting)
 	}
-	if text := ours(t, string(dump(300)), "explain", "-f", "-", "ip-10-0-1-43.eu-west-1.compute.internal"); !strings.Contains(text, "outdated; ") {
+	explain := []string{"explain", "-f", "-", "ip-10-0-1-43.eu-west-1.compute.internal"}
+	now := dumpNow.Format(time.RFC3339)
+	if text := ours(t, string(dump(300)), append(explain, "--now", now)...); !strings.Contains(text, "outdated; ") {
 		t.Errorf("explain prints %q", text)
+	}
+}
+
+// Whoever looks at an old dump is told that the plan is for another time, and how to plan for that of the dump.
+func TestOldDumpsSaySo(t *testing.T) {
+	const old = "warning: the latest time in the objects is 2026-03-02T09:00:00Z, 365d1h ago, and this is planned for now; " +
+		"--now 2026-03-02T09:00:00Z plans for then\n"
+	for _, args := range [][]string{{"plan"}, {"diff"}, {"rollout", "status"}} {
+		if _, _, stderr := call(string(dump(3)), append(args, "-f", "-")...); stderr != old {
+			t.Errorf("%v: standard error is %q, want %q", args, stderr, old)
+		}
+		if _, _, stderr := call(string(dump(3)), append(args, "-f", "-", "--now", present().Format(time.RFC3339))...); stderr != "" {
+			t.Errorf("%v with --now: standard error is %q", args, stderr)
+		}
+	}
+	const young = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {conditions: [{type: Ready, status: 'True', lastHeartbeatTime: '%s'}]}\n"
+	node := fmt.Sprintf(young, present().Add(-longestFresh+time.Second).Format(time.RFC3339))
+	if _, _, stderr := call(string(dump(3))+"---\n"+node, "plan", "-f", "-"); stderr != "" {
+		t.Errorf("with a dump of the last minutes, standard error is %q", stderr)
 	}
 }
 

@@ -232,8 +232,24 @@ func (s *source) read(ctx context.Context, set string) (*objects.Input, *objects
 	if err != nil {
 		return nil, nil, err
 	}
+	s.sayAge(in)
 	target, err := in.Choose(ref)
 	return in, target, err
+}
+
+// longestFresh is how old a dump may be for the present to be its time. Nodes tell the time every five minutes.
+const longestFresh = 10 * time.Minute
+
+// sayAge tells whoever looks at an old dump that the present is another time than that of the dump. At the present all durations
+// of then are over: each pod is available, and each canary has ended.
+func (s *source) sayAge(in *objects.Input) {
+	at := in.Printed()
+	if s.example != "" || s.now != "" || at.IsZero() || s.clock().Sub(at) < longestFresh {
+		return
+	}
+	fmt.Fprintf(&s.notes,
+		"warning: the latest time in the objects is %[1]s, %[2]s ago, and this is planned for now; --now %[1]s plans for then\n",
+		at.UTC().Format(time.RFC3339), text.Duration(s.clock().Sub(at)))
 }
 
 // decide reads the set and plans it. If there is a change, it is the plan of the changed set.

@@ -53,7 +53,8 @@ func TestPlanShowsParts(t *testing.T) {
 	if want := "first               Open      2       0         0               2          not done: a, b\n"; !strings.Contains(out, want) {
 		t.Errorf("plan lacks %q:\n%s", want, out)
 	}
-	out = ours(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "explain", "c", "-f", "-")
+	out = ours(t, staged(t, "stages: [{name: first, selector: {matchLabels: {ring: '0'}}}]"), "explain", "c", "-f", "-",
+		"--now", "2026-03-02T09:15:00Z")
 	if want := "the last stage (nodes that no other selects) is not open: stage first comes first, and is not done: a, b"; !strings.Contains(out, want) {
 		t.Errorf("explain lacks %q:\n%s", want, out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -88,4 +89,43 @@ func Unrevised(snapshot *rollout.Snapshot) string {
 		}
 	}
 	return ""
+}
+
+// Printed is when the cluster was printed, or a little before: the latest instant in any of its objects, and zero if they have
+// none. With an earlier clock, pods would be from the future. A kubelet reports at least every five minutes, and thus its node.
+func (in *Input) Printed() time.Time {
+	var last time.Time
+	see := func(t metav1.Time) {
+		if t.After(last) {
+			last = t.Time
+		}
+	}
+	for _, node := range in.Nodes {
+		see(node.CreationTimestamp)
+		for i := range node.Status.Conditions {
+			see(node.Status.Conditions[i].LastTransitionTime)
+			see(node.Status.Conditions[i].LastHeartbeatTime)
+		}
+	}
+	for _, pod := range in.Pods {
+		see(pod.CreationTimestamp)
+		for i := range pod.Status.Conditions {
+			see(pod.Status.Conditions[i].LastTransitionTime)
+		}
+		for i := range pod.Status.ContainerStatuses {
+			if running := pod.Status.ContainerStatuses[i].State.Running; running != nil {
+				see(running.StartedAt)
+			}
+		}
+	}
+	for _, revision := range in.Revisions {
+		see(revision.CreationTimestamp)
+	}
+	for _, replicaSet := range in.ReplicaSets {
+		see(replicaSet.CreationTimestamp)
+		for _, c := range replicaSet.Status.Conditions {
+			see(c.LastUpdateTime)
+		}
+	}
+	return last
 }

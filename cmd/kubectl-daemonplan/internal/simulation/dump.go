@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
@@ -46,7 +43,7 @@ func (c *candidate) place(cluster *objects.Input) error {
 	}
 	cluster.AdoptAt(c.Set, c.Place)
 	cluster.Surround(c.Set)
-	snapshot, _, err := cluster.Snapshot(c.Set, taken(cluster))
+	snapshot, _, err := cluster.Snapshot(c.Set, cluster.Printed())
 	c.Fleet = simulate.Fleet{Snapshot: &snapshot, Claims: cluster.Claims}
 	c.Installs = !there && len(snapshot.Pods) == 0 && spec.Predecessor == nil
 	return err
@@ -87,43 +84,4 @@ func (c *candidate) installs(cluster *objects.Input) string {
 	slices.Sort(all)
 	return fmt.Sprintf("there is no %s %s in it: this is a first installation; sets in it: %s",
 		objects.KindOf(c.Set.Group), text.Printable(c.Set.FullName()), cmp.Or(text.Some(all), "none"))
-}
-
-// taken is when the cluster was printed: the latest instant in any of its objects. With an earlier clock, pods would be from the
-// future.
-func taken(cluster *objects.Input) time.Time {
-	var last time.Time
-	see := func(t metav1.Time) {
-		if t.After(last) {
-			last = t.Time
-		}
-	}
-	for _, node := range cluster.Nodes {
-		see(node.CreationTimestamp)
-		for i := range node.Status.Conditions {
-			see(node.Status.Conditions[i].LastTransitionTime)
-			see(node.Status.Conditions[i].LastHeartbeatTime)
-		}
-	}
-	for _, pod := range cluster.Pods {
-		see(pod.CreationTimestamp)
-		for i := range pod.Status.Conditions {
-			see(pod.Status.Conditions[i].LastTransitionTime)
-		}
-		for i := range pod.Status.ContainerStatuses {
-			if running := pod.Status.ContainerStatuses[i].State.Running; running != nil {
-				see(running.StartedAt)
-			}
-		}
-	}
-	for _, revision := range cluster.Revisions {
-		see(revision.CreationTimestamp)
-	}
-	for _, replicaSet := range cluster.ReplicaSets {
-		see(replicaSet.CreationTimestamp)
-		for _, c := range replicaSet.Status.Conditions {
-			see(c.LastUpdateTime)
-		}
-	}
-	return last
 }
