@@ -252,7 +252,7 @@ func TestStuckNamesNodesAndCauses(t *testing.T) {
 // Nodes that the spec keeps at the old version are told apart from those that cannot be updated.
 func TestStuckNamesHeldNodes(t *testing.T) {
 	kruise := func(name, manifest, partition string) string {
-		text := strings.Replace(string(read(t, manifest)), "apps/v1", "apps.kruise.io/v1alpha1", 1)
+		text := strings.Replace(read(t, manifest), "apps/v1", "apps.kruise.io/v1alpha1", 1)
 		return write(t, name, strings.Replace(text, "maxUnavailable: 25%", "maxUnavailable: 25%"+partition, 1))
 	}
 	from, spec := kruise("v1.yaml", oldManifest, ""), kruise("held.yaml", newManifest, ", partition: 6")
