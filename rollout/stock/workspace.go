@@ -56,28 +56,45 @@ func (w *Workspace) Plan(planner sharing, snapshot rollout.Snapshot) (rollout.Pl
 		return (*rollout.Planner)(nil).Plan(snapshot)
 	}
 	p := planner.shared()
-	if w.follows(p, &snapshot) {
-		plan := w.base
-		s := p.startRound(snapshot, &plan)
-		w.lend(s)
-		s.scale()
-		s.reportCauses()
-		if s.sync() { // else package rollout may find that the rollout is complete
+	follows := w.follows(p, &snapshot)
+	if follows {
+		if plan, outdated := w.again(p, snapshot); outdated { // else package rollout may find that the rollout is complete
 			return plan, nil
 		}
 	}
-	w.of = nil // until it is known that the memory is of use
 	plan, err := p.base.Plan(snapshot)
 	if err != nil {
+		w.of = nil
 		return plan, err
 	}
 	w.base = plan
 	w.base.Decisions, w.base.Reading = nil, nil // the memory is here
+	if follows && w.leavesRevisions(&snapshot) {
+		plan, _ = w.again(p, snapshot)
+		return plan, nil
+	}
+	w.of = nil // until it is known that the memory is of use
 	s := p.newRound(snapshot, &plan)
 	w.keep(s, snapshot)
 	s.sync()
 	plan.Reading = nil
 	return plan, nil
+}
+
+// again plans with the memory, which is up to date. It reports whether there are outdated nodes.
+func (w *Workspace) again(p *planner, snapshot rollout.Snapshot) (plan rollout.Plan, outdated bool) {
+	plan = w.base
+	s := p.startRound(snapshot, &plan)
+	w.lend(s)
+	s.scale()
+	s.reportCauses()
+	outdated = s.sync()
+	return plan, outdated
+}
+
+// leavesRevisions reports whether package rollout does nothing about revisions.
+func (w *Workspace) leavesRevisions(snapshot *rollout.Snapshot) bool {
+	return len(w.base.Revisions)+len(w.base.Patches)+len(snapshot.InFlight.Revisions) == 0
 }
 
 func (k *Kubernetes) shared() *planner {
@@ -94,10 +111,10 @@ func (k *Kruise) shared() *planner {
 	return &k.planner
 }
 
-// keep takes over what a round has read, if it can be of use for the next one: package rollout does nothing about revisions, and
-// each pod is on a node that there is.
+// keep takes over what a round has read, if it can be of use for the next one: each pod is on a node that there is, and package
+// rollout leaves revisions alone.
 func (w *Workspace) keep(s *round, snapshot rollout.Snapshot) {
-	if len(s.strays) > 0 || len(w.base.Revisions)+len(w.base.Patches)+len(snapshot.InFlight.Revisions) > 0 {
+	if len(s.strays) > 0 || !w.leavesRevisions(&snapshot) {
 		return
 	}
 	w.matcher, _ = placement.Compile(&s.spec.Template) // what is mistaken matches nothing
