@@ -99,3 +99,17 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		t.Errorf("README.md or the help lacks: 2 if %s", exit.FailedText)
 	}
 }
+
+// A rollout with surge whose new pods cannot be bound beside the old ones does not end by itself, and rollout status says so.
+func TestStatusOfSurgeThatCannotEnd(t *testing.T) {
+	input := join(surgingSet(hostPort), smallNode, revisionWith(hostPort), hashedPod())
+	code, _, stderr := call(input, "rollout", "status", "-f", "-")
+	if code != exit.Negative || !strings.Contains(stderr, "somebody acts: ") ||
+		!strings.Contains(stderr, "; no new pod can be bound beside an outdated one\n") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	unchanged := strings.Replace(input, "agent:v2", "agent:v1", 1)
+	if _, _, stderr := call(unchanged, "rollout", "status", "-f", "-"); strings.Contains(stderr, "beside") {
+		t.Errorf("when nothing is outdated: %q", stderr)
+	}
+}

@@ -80,11 +80,15 @@ const (
 	Stopped
 )
 
-// progress is read off the condition Progressing.
+// progress is read off the condition Progressing. A rollout with surge whose new pods cannot be bound beside the old ones does
+// not end by itself, though a controller says that it goes on.
 func (r *Result) progress() Progress {
 	condition := meta.FindStatusCondition(r.Plan.Status.Conditions, status.ConditionProgressing)
 	switch {
 	case condition == nil || condition.Status == metav1.ConditionTrue:
+		if _, endless := r.excluded(); endless {
+			return Stopped
+		}
 		return GoesOn
 	case condition.Status == metav1.ConditionFalse && condition.Reason != status.OnDelete.String():
 		return Complete
@@ -122,6 +126,9 @@ func (r *Result) overview() Overview {
 		Parts:  r.partLines(),
 		Waits:  r.waitLines(),
 		Wake:   r.wakeText(),
+	}
+	if _, endless := r.excluded(); endless && o.Progress == Stopped {
+		o.State += "; no new pod can be bound beside an outdated one"
 	}
 	o.More = append(o.More, r.warningLines()...)
 	for i := range r.Plan.Decisions {

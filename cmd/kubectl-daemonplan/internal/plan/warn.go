@@ -28,7 +28,8 @@ func (r *Result) warnings() []string {
 	for _, warning := range placement.Warnings(&r.Spec.Template, field.NewPath("spec", "template")) {
 		lines = append(lines, fmt.Sprintf("The API server takes it, but the term matches no node: %v.", warning))
 	}
-	lines = append(append(lines, r.idlePolicy()...), r.excluded()...)
+	excluded, _ := r.excluded()
+	lines = slices.Concat(lines, r.idlePolicy(), excluded)
 	if len(r.Input.Pods) == 0 {
 		return append(lines, "There is no Pod in the input.")
 	}
@@ -58,13 +59,13 @@ func (r *Result) warnings() []string {
 	return append(lines, line+".")
 }
 
-// excluded lists the revisions whose pods keep new ones off their nodes: with maxSurge these wait for what never comes.
-func (r *Result) excluded() []string {
+// excluded lists the revisions whose pods keep new ones off their nodes: with maxSurge these wait for what never comes. Endless
+// reports whether nodes of an outdated revision are among them, so that the update does not end.
+func (r *Result) excluded() (lines []string, endless bool) {
 	planner, err := rollout.New(r.Spec)
 	if err != nil {
-		return nil // there is no plan either
+		return nil, false // there is no plan either
 	}
-	var lines []string
 	for _, from := range r.revisions() {
 		if from.Pods == 0 {
 			continue
@@ -77,12 +78,14 @@ func (r *Result) excluded() []string {
 			end := "The update of its nodes does not end."
 			if from.Hash == r.Plan.Status.UpdateRevision {
 				end = "An update that leaves that as it is will not end."
+			} else {
+				endless = true
 			}
 			lines = append(lines, fmt.Sprintf("With maxSurge no new pod can be bound beside one of revision %d (%s): %s (%s). %s",
 				from.Number, from.Name, excluded[0], excluded[0].Path, end))
 		}
 	}
-	return lines
+	return lines, endless
 }
 
 // foreign counts the pods that would belong to the set if they had no other controller, and returns the first of them.
