@@ -37,7 +37,6 @@ spec:
     spec:
       nodeSelector: {fleet: small}
       containers: [{name: foo, image: "registry.example/foo:v2"}]
-status: {activeReplicaSet: foo-a, canary: {replicaSet: foo-b, nodes: [w-5]}}
 `
 
 // object reads a set that is not of apps/v1.
@@ -99,10 +98,11 @@ func TestExtendedDaemonSet(t *testing.T) {
 	w.says(w.daemonplan("get eds/foo"), 0, "foo ")
 	w.says(w.daemonplan("plan"), 0, "foo ")
 	w.says(w.daemonplan("canary pods"), 2, "canary pods: no revision is on trial")
-	w.says(w.daemonplan("canary fail --yes"), 0, "Datadog's own controller runs this set, and obeys this patch.", "patched\n")
+	w.says(w.daemonplan("canary fail --yes"), 2, "canary fail: no revision is on trial")
+	w.says(w.daemonplan("rollout pause --yes foo"), 0, "Obeyed by Datadog's own controller", "patched\n")
 	w.says(w.daemonplan("rollout freeze --yes foo"), 0, "patched\n")
 	set := w.object("datadoghq.com", "v1alpha1", "ExtendedDaemonSet", "foo")
-	for _, key := range []string{"canary-failed", "rollout-frozen"} {
+	for _, key := range []string{"rolling-update-paused", "rollout-frozen"} {
 		if set.GetAnnotations()["extendeddaemonset.datadoghq.com/"+key] != "true" {
 			t.Errorf("%s did not land: %v", key, set.GetAnnotations())
 		}
