@@ -226,7 +226,7 @@ func (s *extendedRound) tally(r *replicaSet, v view, isStuck bool) {
 		v.placement = r.matcher.Evaluate(v.object)
 		if v.runs {
 			v.placement.Outcome = placement.Run
-		} else if v.placement.Outcome != placement.Leave {
+		} else {
 			v.placement.Outcome = placement.Leave
 		}
 	}

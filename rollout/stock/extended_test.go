@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/daemonplan/daemonplan/internal/harness"
 	"github.com/daemonplan/daemonplan/internal/harness/draw"
 	"github.com/daemonplan/daemonplan/rollout"
 	"github.com/daemonplan/daemonplan/rollout/canary"
@@ -162,24 +161,7 @@ func TestExtendedPlanIsPure(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if err := harness.CheckPure(planner.Plan, c.Snapshot); err != nil {
-				t.Fatal(err)
-			}
-			plan, err := planner.Plan(c.Snapshot)
-			if err != nil {
-				t.Fatal(err)
-			}
-			actions := int32(0)
-			for i := range plan.Decisions { // each action belongs to one
-				d := &plan.Decisions[i]
-				actions += d.Creates + d.Deletes
-				if plan.Because(d) == "" {
-					t.Fatalf("node %s: %v, and no reason", d.Node, d.Verb)
-				}
-			}
-			if int(actions) != len(plan.Creates)+len(plan.Deletes) {
-				t.Fatalf("%d actions, of which the decisions know %d", len(plan.Creates)+len(plan.Deletes), actions)
-			}
+			plan := purePlan(t, planner.Plan, c.Snapshot)
 			c.Snapshot.Memory, c.Snapshot.Now = plan.Memory, c.Snapshot.Now.Add(11*time.Second)
 		}
 	})

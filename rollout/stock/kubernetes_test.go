@@ -220,24 +220,7 @@ func TestPlanIsPure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := harness.CheckPure(planner.Plan, c.Snapshot); err != nil {
-			t.Fatal(err)
-		}
-		plan, err := planner.Plan(c.Snapshot)
-		if err != nil {
-			t.Fatal(err)
-		}
-		actions := int32(0)
-		for i := range plan.Decisions { // each action belongs to one
-			d := &plan.Decisions[i]
-			actions += d.Creates + d.Deletes
-			if plan.Because(d) == "" {
-				t.Fatalf("node %s: %v, and no reason", d.Node, d.Verb)
-			}
-		}
-		if int(actions) != len(plan.Creates)+len(plan.Deletes) {
-			t.Fatalf("%d actions, of which the decisions know %d", len(plan.Creates)+len(plan.Deletes), actions)
-		}
+		purePlan(t, planner.Plan, c.Snapshot)
 	})
 }
 
@@ -285,4 +268,28 @@ func TestNewKubernetesRefuses(t *testing.T) {
 	if plan := planFor(t, spec, 1, s); len(plan.Deletes) != 1 || len(plan.Patches) != 0 {
 		t.Errorf("deletes %v, patches %v", podsOf(plan.Deletes), plan.Patches)
 	}
+}
+
+// purePlan makes a plan, and checks that nothing else happens, and that the decisions know each action and have a reason.
+func purePlan(t *rapid.T, planned func(rollout.Snapshot) (rollout.Plan, error), snapshot rollout.Snapshot) rollout.Plan {
+	t.Helper()
+	if err := harness.CheckPure(planned, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planned(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := int32(0)
+	for i := range plan.Decisions { // each action belongs to one
+		d := &plan.Decisions[i]
+		actions += d.Creates + d.Deletes
+		if plan.Because(d) == "" {
+			t.Fatalf("node %s: %v, and no reason", d.Node, d.Verb)
+		}
+	}
+	if int(actions) != len(plan.Creates)+len(plan.Deletes) {
+		t.Fatalf("%d actions, of which the decisions know %d", len(plan.Creates)+len(plan.Deletes), actions)
+	}
+	return plan
 }

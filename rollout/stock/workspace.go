@@ -27,7 +27,7 @@ type Workspace struct {
 	matcher   *placement.Matcher // of the template
 	nodes     []*corev1.Node
 	revisions []*appsv1.ControllerRevision
-	base      rollout.Plan // of the last plan that was made without the memory
+	base      rollout.Plan // the last plan of package rollout
 
 	known     []node
 	list      []*node

@@ -61,7 +61,8 @@ func (in *Input) ReplicaSetsOf(s *Set) []*ReplicaSet {
 func (in *Input) SnapshotOfReplicaSets(s *Set, now time.Time) (rollout.Snapshot, rollout.Claims, error) {
 	list := in.ReplicaSetsOf(s)
 	if len(list) == 0 {
-		if active := s.activeReplicaSet(); active != "" && !s.Revised {
+		status, _ := s.status() // one of another form was written by somebody else
+		if active := status.ActiveReplicaSet; active != "" && !s.Revised {
 			return rollout.Snapshot{}, rollout.Claims{}, fmt.Errorf("%s: status.activeReplicaSet is %s, and there is no "+
 				"ExtendedDaemonSetReplicaSet of the set in the input; a dump has them: kubectl get nodes,pods,eds,ers -A -o json",
 				in.SetPlace(s), text.Printable(active))
@@ -95,15 +96,22 @@ func (in *Input) SnapshotOfReplicaSets(s *Set, now time.Time) (rollout.Snapshot,
 	return view.Snapshot(&own, now)
 }
 
-// activeReplicaSet is the one that the status names; empty: none.
-func (s *Set) activeReplicaSet() string {
+// edsStatus is what the controller keeps in the status of an ExtendedDaemonSet.
+type edsStatus struct {
+	ActiveReplicaSet string `json:"activeReplicaSet"`
+	Canary           *struct {
+		ReplicaSet string   `json:"replicaSet"`
+		Nodes      []string `json:"nodes"`
+	} `json:"canary"`
+}
+
+// status reads the status of an ExtendedDaemonSet.
+func (s *Set) status() (edsStatus, error) {
 	var object struct {
-		Status struct {
-			ActiveReplicaSet string `json:"activeReplicaSet"`
-		} `json:"status"`
+		Status edsStatus `json:"status"`
 	}
-	_ = json.Unmarshal(s.Object.JSON, &object) // a status of another form was written by somebody else
-	return object.Status.ActiveReplicaSet
+	err := json.Unmarshal(s.Object.JSON, &object)
+	return object.Status, err
 }
 
 // edsCanaryFailed is the annotation by which the controller is told to give a canary up.
@@ -182,24 +190,15 @@ func (s *Set) pod(pod *corev1.Pod) *corev1.Pod {
 
 // recall reads the memory off the status of the set and of its replica sets.
 func (s *Set) recall(list []*ReplicaSet) error {
-	var object struct {
-		Status struct {
-			Desired          *int32 `json:"desired"`
-			ActiveReplicaSet string `json:"activeReplicaSet"`
-			Canary           *struct {
-				ReplicaSet string   `json:"replicaSet"`
-				Nodes      []string `json:"nodes"`
-			} `json:"canary"`
-		} `json:"status"`
-	}
-	if err := json.Unmarshal(s.Object.JSON, &object); err != nil {
+	status, err := s.status()
+	if err != nil {
 		return err
 	}
 	s.Memory = rollout.Memory{Version: rollout.MemoryVersion}
-	trial := object.Status.Canary
+	trial := status.Canary
 	for _, r := range list {
 		hash := r.Spec.TemplateGeneration
-		if r.Name == object.Status.ActiveReplicaSet {
+		if r.Name == status.ActiveReplicaSet {
 			s.Memory.Rollout.Revision = hash
 		}
 		tried := trial != nil && trial.ReplicaSet == r.Name
@@ -213,7 +212,7 @@ func (s *Set) recall(list []*ReplicaSet) error {
 			holds := c.Status == metav1.ConditionTrue
 			finding := &canary.Finding{Reason: canary.TooManyRestarts, Detail: c.Reason, At: c.LastTransitionTime.Time}
 			switch record := &s.Memory.Canary; {
-			case c.Type == "Active" && holds && r.Name == object.Status.ActiveReplicaSet:
+			case c.Type == "Active" && holds && r.Name == status.ActiveReplicaSet:
 				s.Memory.Rollout.Began = c.LastTransitionTime.Time
 			case c.Type == "LastFullSync", c.Type == "PodCreation", c.Type == "PodDeletion",
 				c.Type == "Canary-Failed" && holds && !tried:

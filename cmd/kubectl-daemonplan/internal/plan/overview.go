@@ -80,15 +80,14 @@ const (
 	Stopped
 )
 
-// progress is read off the condition Progressing. A rollout with surge whose new pods cannot be bound beside the old ones does
-// not end by itself, though a controller says that it goes on.
-func (r *Result) progress() Progress {
+// progress is read off the condition Progressing. Endless is a rollout with surge whose new pods cannot be bound beside the old
+// ones: it does not end by itself, though a controller says that it goes on.
+func (r *Result) progress(endless bool) Progress {
 	condition := meta.FindStatusCondition(r.Plan.Status.Conditions, status.ConditionProgressing)
 	switch {
+	case condition != nil && condition.Status == metav1.ConditionTrue && endless:
+		return Stopped
 	case condition == nil || condition.Status == metav1.ConditionTrue:
-		if _, endless := r.excluded(); endless {
-			return Stopped
-		}
 		return GoesOn
 	case condition.Status == metav1.ConditionFalse && condition.Reason != status.OnDelete.String():
 		return Complete
@@ -114,11 +113,12 @@ func (r *Result) Overview(now time.Time) Overview {
 
 func (r *Result) overview() Overview {
 	s := r.Plan.Status
+	_, endless := r.excluded()
 	o := Overview{
 		Set:      fmt.Sprintf("%s/%s in namespace %s", objects.ResourceOf(r.Set.Group), r.Set.Spec.Name, r.Set.Spec.Namespace),
 		Revision: r.updateText(),
 		State:    r.progressText(),
-		Progress: r.progress(),
+		Progress: r.progress(endless),
 		OnTrial:  r.Plan.Status.State == status.Canary,
 		Desired:  int(s.Desired), Updated: int(s.Updated), Available: int(s.Available),
 		Budget: r.budgetText(),
@@ -127,7 +127,7 @@ func (r *Result) overview() Overview {
 		Waits:  r.waitLines(),
 		Wake:   r.wakeText(),
 	}
-	if _, endless := r.excluded(); endless && o.Progress == Stopped {
+	if endless && o.Progress == Stopped {
 		o.State += "; no new pod can be bound beside an outdated one"
 	}
 	o.More = append(o.More, r.warningLines()...)
