@@ -35,8 +35,8 @@ VERSION   ?=
 
 SEEDED    := github.com/daemonplan/daemonplan/internal/fixedseed
 
-# Every module but the one that pins the tools: heavy examples have modules of their own.
-MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
+# Every module but those that pin tools, and what test clusters are built from: heavy examples have modules of their own.
+MODULES := $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod -not -path './tools/*' -not -path './test/cluster/*/*' -not -path './.*' -not -path './build/*' -not -path '*/testdata/*')))
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 # The race detector needs cgo and a C compiler; a machine that has only Go goes without it.
@@ -143,7 +143,7 @@ cluster: ## build etcd and kube-apiserver, and COMPONENTS, from their modules in
 .PHONY: integration
 integration: ## run the example controllers and kubectl daemonplan against a real API server, with faults between it and controllers
 	cd test/integration && \
-		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager kubectl)" $(GO) test -count 1 -timeout 30m ./...
+		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager kubectl kruise)" $(GO) test -count 1 -timeout 30m ./...
 
 .PHONY: guards
 guards: ## take what the example controller takes care of away, one thing at a time, and see an integration test fail

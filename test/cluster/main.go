@@ -1,6 +1,8 @@
 // Command cluster builds a Kubernetes control plane for tests: etcd and kube-apiserver, and if asked kube-scheduler,
-// kube-controller-manager and kubectl, from their published modules at the versions that go.mod names. They go into a cache
-// folder, whose path is printed; what is there already and up to date is left as it is.
+// kube-controller-manager and kubectl, the controller of OpenKruise's Advanced DaemonSets, and KWOK, whose nodes exist as objects
+// only. All come from their published modules at the versions that go.mod names, here or, for what cannot be built with the same
+// libraries, in a module of its own. They go into a cache folder, whose path is printed; what is there already and up to date is
+// left as it is.
 //
 //	export KUBEBUILDER_ASSETS=$(go run .)
 //	export KUBEBUILDER_ASSETS=$(go run . kube-scheduler kube-controller-manager)
@@ -26,18 +28,20 @@ import (
 	"strings"
 )
 
-// component is a binary of the control plane.
+// component is a binary of the control plane: the package at path, built in the folder of the module that requires it.
 type component struct {
-	name, path string
-	always     bool
+	name, path, module string
+	always             bool
 }
 
 var components = []component{
-	{"etcd", "go.etcd.io/etcd/server/v3", true},
-	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", true},
-	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", false},
-	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", false},
-	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", false},
+	{"etcd", "go.etcd.io/etcd/server/v3", ".", true},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", ".", true},
+	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", ".", false},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", ".", false},
+	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", ".", false},
+	{"kruise", ".", "kruise", false},
+	{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "kwok", false},
 }
 
 // linkerFlags strip the binaries, and tell them the version that clients ask for.
@@ -74,7 +78,8 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		}
 		*folder = filepath.Join(user, "daemonplan", "cluster")
 	}
-	key, err := keyOf("go.mod", "go.sum", "main.go")
+	key, err := keyOf("main.go", "go.mod", "go.sum",
+		"kruise/main.go", "kruise/go.mod", "kruise/go.sum", "kwok/go.mod", "kwok/go.sum")
 	if err != nil {
 		return err
 	}
@@ -140,8 +145,12 @@ func (c component) build(ctx context.Context, assets string, stderr io.Writer) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(own)) }()
 	fmt.Fprintf(stderr, "building %s, which takes a while\n", c.name)
-	unfinished := filepath.Join(own, c.name)
+	unfinished, err := filepath.Abs(filepath.Join(own, c.name))
+	if err != nil {
+		return err
+	}
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", linkerFlags, "-o", unfinished, c.path)
+	command.Dir = c.module
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Stdout, command.Stderr = stderr, stderr
 	if err := command.Run(); err != nil {

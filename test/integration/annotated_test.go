@@ -96,6 +96,11 @@ func (w *annotated) runOurs(tweak ...func(*rest.Config)) (stop func()) {
 // set makes a DaemonSet on the nodes of this world.
 func (w *annotated) set(strategy string, change ...func(*appsv1.DaemonSet)) {
 	w.Helper()
+	w.create(w.daemonSet(strategy, change...))
+}
+
+// daemonSet is what set makes.
+func (w *annotated) daemonSet(strategy string, change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
 		Name: "agent", Namespace: w.namespace, Annotations: map[string]string{controller.StrategyAnnotation: strategy},
 	}}
@@ -108,7 +113,7 @@ func (w *annotated) set(strategy string, change ...func(*appsv1.DaemonSet)) {
 	for _, f := range change {
 		f(ds)
 	}
-	w.create(ds)
+	return ds
 }
 
 func (w *annotated) current() *appsv1.DaemonSet {

@@ -21,8 +21,8 @@ import (
 )
 
 // startReal runs a cluster of the test's own, for components of Kubernetes that the shared one lacks, and skips the test if they
-// are not there.
-func startReal(t *testing.T, component string, agent *kubelet.Agent) *controlplane.Cluster {
+// are not there. It has the definitions of the example controller, and those of these folders.
+func startReal(t *testing.T, component string, agent *kubelet.Agent, crds ...string) *controlplane.Cluster {
 	t.Helper()
 	if config == nil {
 		t.Skip(controlplane.ErrNoBinaries)
@@ -32,7 +32,7 @@ func startReal(t *testing.T, component string, agent *kubelet.Agent) *controlpla
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c, err := controlplane.Start(ctx, controlplane.Options{
-		CRDs: []string{filepath.Join("..", "..", "examples", "controller", "config", "crd")},
+		CRDs: append(crds, filepath.Join("..", "..", "examples", "controller", "config", "crd")),
 	})
 	if err != nil {
 		cancel()

@@ -164,18 +164,19 @@ func Binary(name string) (string, error) {
 // DaemonSetController runs kube-controller-manager with its DaemonSet controller only, as that user. More arguments come after
 // the others, and so prevail.
 func (c *Cluster) DaemonSetController(user string, arguments ...string) (*Process, error) {
-	return c.component("kube-controller-manager", user, slices.Concat([]string{
+	return c.Component("kube-controller-manager", user, slices.Concat([]string{
 		"--controllers=daemonset-controller", "--use-service-account-credentials=false",
 		"--leader-elect=false", "--secure-port=0",
-	}, arguments))
+	}, arguments)...)
 }
 
 // Scheduler runs kube-scheduler, as that user. The [kubelet.Agent] is to leave the binding to it.
 func (c *Cluster) Scheduler(user string, arguments ...string) (*Process, error) {
-	return c.component("kube-scheduler", user, slices.Concat([]string{"--leader-elect=false", "--secure-port=0"}, arguments))
+	return c.Component("kube-scheduler", user, slices.Concat([]string{"--leader-elect=false", "--secure-port=0"}, arguments)...)
 }
 
-func (c *Cluster) component(name, user string, arguments []string) (*Process, error) {
+// Component runs a binary that `make cluster` has built, as that user.
+func (c *Cluster) Component(name, user string, arguments ...string) (*Process, error) {
 	binary, err := Binary(name)
 	if err != nil {
 		return nil, err
