@@ -229,8 +229,9 @@ func (r *run) partition() {
 func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.revision.First }
 
 // holdPartition gives the places of the partition away (T2): first to keep nodes, which could not be updated anyway, then to
-// nodes that the selector holds, then to all others, each group ascending by name. Nodes that have lost their pod come after
-// those that have one, so that no node is updated because its place went to a node that has nothing to hold.
+// nodes that the selector holds, then to all others, each group ascending by name. Nodes of which a patch is in flight come after
+// those: it may bring the update, and a place would hold nothing. Nodes that have lost their pod come after those that have one, so
+// that no node is updated because its place went to a node that has nothing to hold.
 //
 // stable is the number of nodes whose goal is the stable revision, while another is on trial or has failed. They do not get the
 // update revision (V5), so that each of them keeps one node off it, as a place of the partition would. Canary nodes get only the
@@ -273,6 +274,8 @@ const (
 	heldTurn
 	// oldTurn is that of all other nodes with an old pod.
 	oldTurn
+	// patchedTurn is that of nodes with an old pod that a patch in flight may update.
+	patchedTurn
 	// heldLostTurn and lostTurn are those of nodes that have lost their pod: the first of those that the node selector holds
 	// already, the second of the others.
 	heldLostTurn
@@ -298,6 +301,8 @@ func (r *run) partitionTurn(i int32) partitionTurn {
 		return neverHeld
 	case n.canary && n.goal == toUpdate:
 		return canaryTurn
+	case old && r.hasPatchInFlight(n):
+		return patchedTurn
 	case keep:
 		return keepTurn
 	case old && n.heldBy != LimitNone:
@@ -309,6 +314,16 @@ func (r *run) partitionTurn(i int32) partitionTurn {
 	default:
 		return lostTurn
 	}
+}
+
+// hasPatchInFlight reports whether a patch of one of the node's pods is in flight.
+func (r *run) hasPatchInFlight(n *node) bool {
+	for j := n.first; j < n.end; j++ {
+		if r.pods[j].traits.hasAny(patchInFlight) {
+			return true
+		}
+	}
+	return false
 }
 
 // liveRevisions looks at the live pods of a node and those that it is about to get. now reports whether one is of the revision

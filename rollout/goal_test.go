@@ -59,6 +59,12 @@ func partitionScenes() []scene {
 			want: []string{held("a"), "b: updated>update none UpToDate"},
 		},
 		{
+			name: "raised while a patch is in flight", why: "T2: it may bring the update, so that its node holds nothing back",
+			spec: []kit.SpecOption{all, partition("1")}, patching: []string{"a0"},
+			fleet: []spot{on("a", oldPod()), on("b", oldPod())},
+			want:  []string{"a: outdated>update wait Requested a0 U", held("b")},
+		},
+		{
 			name: "of all nodes", why: "T2: 100% holds every node",
 			spec: []kit.SpecOption{all, partition("100%")}, fleet: []spot{on("a", oldPod()), on("b", oldPod())},
 			want: []string{held("a"), held("b")},

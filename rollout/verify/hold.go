@@ -96,17 +96,20 @@ func (v *verifier) holdPlace(node *node) {
 }
 
 // partitionTurn tells whose turn it is to be held (T2): keep nodes cannot be updated in any case, and the selector and T9 hold
-// their nodes anyway. Canary nodes are the last, so that they are updated first (C7).
+// their nodes anyway; what somebody patches may be about to be updated. Canary nodes are the last, so that they are updated first
+// (C7).
 func (n *node) partitionTurn() int {
 	turn := 2
 	switch {
+	case n.holdsOld() && n.any(func(p *pod) bool { return p.patched }):
+		turn = 3
 	case n.outcome == placement.Keep:
 		turn = 0
 	case n.hold == rollout.LimitNodeSelector || n.hold == rollout.LimitUndeclared:
 		turn = 1
 	}
 	if !n.holdsOld() { // what is held comes before what was lost
-		turn += 3
+		turn += 4
 	}
 	if n.canary && !n.goesStable {
 		return canaryTurn
@@ -115,7 +118,7 @@ func (n *node) partitionTurn() int {
 }
 
 // canaryTurn comes after all others.
-const canaryTurn = 6
+const canaryTurn = 8
 
 // holdsUpdated and holdsOld report whether the node has a pod of the update revision or where it is to end, or of another, in
 // use or asked for.
