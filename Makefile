@@ -163,6 +163,15 @@ sidebyside: ## have the real DaemonSet controller and the example install and up
 		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-controller-manager $(if $(SCHEDULER),kube-scheduler))" \
 		$(GO) run ./sidebyside -nodes $(or $(NODES),300) $(if $(SCHEDULER),-scheduler)
 
+# Real components and KWOK; each case takes from a quarter of an hour to most of one. Results stay in build/forecast-check, so that cases
+# may be run one by one, or side by side.
+.PHONY: forecast-check
+forecast-check: ## hold forecasts against rollouts on a real control plane, cases that match ONLY, RUNS (10) of each; WRITE=1: into docs
+	@cd test/integration && \
+		KUBEBUILDER_ASSETS="$$(cd ../cluster && $(GO) run . kube-scheduler kube-controller-manager kubectl kwok)" \
+		$(GO) run ./forecastcheck $(if $(ONLY),-case '$(ONLY)') -runs $(or $(RUNS),10) \
+		$(if $(WRITE),-write ../../docs/forecasts-against-reality.md)
+
 .PHONY: lint
 lint: ## check the formatting and run golangci-lint, go vet among its linters, on every module
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -not -path './build/*' -exec gofmt -l {} +); \

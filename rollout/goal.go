@@ -230,8 +230,8 @@ func (r *run) scales() bool { return r.spec.Strategy.PartitionedScaling && r.rev
 
 // holdPartition gives the places of the partition away (T2): first to keep nodes, which could not be updated anyway, then to
 // nodes that the selector holds, then to all others, each group ascending by name. Nodes of which a patch is in flight come after
-// those: it may bring the update, and a place would hold nothing. Nodes that have lost their pod come after those that have one, so
-// that no node is updated because its place went to a node that has nothing to hold.
+// those: it may bring the update, and a place would hold nothing. Nodes that have lost their pod come after those that have one,
+// so that no node is updated because its place went to a node that has nothing to hold.
 //
 // stable is the number of nodes whose goal is the stable revision, while another is on trial or has failed. They do not get the
 // update revision (V5), so that each of them keeps one node off it, as a place of the partition would. Canary nodes get only the

@@ -173,7 +173,7 @@ func TestPlanForecast(t *testing.T) {
 	_, forecast, _ := strings.Cut(out, "\nLook again at ")
 	for _, want := range []string{
 		"\nnode-agent, 20 runs ", "\n  every node that can be reached  ", "\n  1 node: NotReady: general-1c-04 since ", "\nTaken for it:\n  a pod takes ",
-		"node-agent:2.15.0 is unknown", "the controller looks at most every 1s", "\n  kubectl daemonplan forecast --dump DUMP --world FILE takes times from a file\n",
+		"node-agent:2.15.0 is unknown", "the controller looks at most every 100ms", "\n  kubectl daemonplan forecast --dump DUMP --world FILE takes times from a file\n",
 	} {
 		if !strings.Contains(forecast, want) {
 			t.Errorf("lacks %q:\n%s", want, out)

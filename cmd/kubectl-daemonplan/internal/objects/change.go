@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -165,10 +166,9 @@ func (c *Change) Defaulted() (*Set, error) {
 	if err := json.Unmarshal(c.JSON, &object); err != nil {
 		return nil, err
 	}
-	before, after := c.of.Spec.Template.DeepCopy(), set.Spec.Template.DeepCopy()
-	SetDefaults(before)
+	after := set.Spec.Template.DeepCopy()
 	SetDefaults(after)
-	sameTemplate := apiequality.Semantic.DeepEqual(before, after)
+	sameTemplate := c.of.hasTemplate(&set.Spec.Template)
 	spec, metadata := child(object, "spec"), child(object, "metadata")
 	switch {
 	case sameTemplate:
@@ -180,14 +180,33 @@ func (c *Change) Defaulted() (*Set, error) {
 	if !sameTemplate || !sameBesides(set.Spec, c.of.Spec) {
 		metadata["generation"] = c.of.Spec.Generation + 1
 	}
-	if number := c.of.Spec.TemplateGeneration; number != nil && !sameTemplate {
-		put(metadata, "annotations")[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(*number+1, 10)
+	if number := c.of.TemplateGeneration(&set.Spec.Template); number != nil {
+		put(metadata, "annotations")[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(*number, 10)
 	}
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	return c.Stored(data)
+}
+
+// TemplateGeneration is the number that an API server gives a set that is there when somebody sends it with this template: that
+// of the set if the template is the same, with defaults, else the next one. What the sender says does not count. Nil: the set has
+// no number.
+func (s *Set) TemplateGeneration(template *corev1.PodTemplateSpec) *int64 {
+	number := s.Spec.TemplateGeneration
+	if number == nil || s.hasTemplate(template) {
+		return number
+	}
+	return new(*number + 1)
+}
+
+// hasTemplate reports whether the template of the set is this one. Both are compared with defaults.
+func (s *Set) hasTemplate(template *corev1.PodTemplateSpec) bool {
+	mine, other := s.Spec.Template.DeepCopy(), template.DeepCopy()
+	SetDefaults(mine)
+	SetDefaults(other)
+	return apiequality.Semantic.DeepEqual(mine, other)
 }
 
 // HasDefaults reports whether somebody fills defaults into the template of the set. For a DaemonSet of Kubernetes that is the API

@@ -7,6 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
 // TestDefaults has the rules of the API server (pkg/apis/core/v1/defaults.go of Kubernetes), and the fields that people use.
@@ -103,5 +106,23 @@ func TestPullPolicy(t *testing.T) {
 		if got := pullPolicy(image); got != want {
 			t.Errorf("%s: %s, want %s", image, got, want)
 		}
+	}
+}
+
+// An API server numbers templates, and takes no number from what somebody sends.
+func TestTemplateGeneration(t *testing.T) {
+	template := func(image string) *corev1.PodTemplateSpec {
+		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
+	}
+	stored := *template("a:v1")
+	SetDefaults(&stored)
+	numbered := &Set{Set: manifest.Set{Spec: rollout.Spec{Template: stored, TemplateGeneration: new(int64(7))}}}
+	for image, want := range map[string]int64{"a:v1": 7, "a:v2": 8} {
+		if got := numbered.TemplateGeneration(template(image)); got == nil || *got != want {
+			t.Errorf("with %s it is %v, want %d", image, got, want)
+		}
+	}
+	if got := (&Set{Set: manifest.Set{Spec: rollout.Spec{Template: stored}}}).TemplateGeneration(template("a:v2")); got != nil {
+		t.Errorf("a set without a number gets %d", *got)
 	}
 }

@@ -27,6 +27,7 @@ type Input struct {
 	Pods      []*corev1.Pod
 	Revisions []*appsv1.ControllerRevision
 	Claims    []*corev1.PersistentVolumeClaim
+	Events    []*corev1.Event
 	Sets      []*Set
 	// ReplicaSets are those of ExtendedDaemonSets.
 	ReplicaSets []*ReplicaSet
@@ -117,6 +118,8 @@ func (in *Input) addObject(object manifest.Object, origin string) error {
 		return take(in, object, origin, &in.Pods)
 	case object.Kind == "PersistentVolumeClaim" && object.APIVersion == "v1":
 		return take(in, object, origin, &in.Claims)
+	case object.Kind == "Event" && object.APIVersion == "v1":
+		return take(in, object, origin, &in.Events)
 	case object.Kind == "ControllerRevision" && groupOf(object) == GroupApps:
 		return in.addRevision(object, origin)
 	case outdated(object) != nil:

@@ -47,9 +47,12 @@ type specAnswer struct {
 	DurationSeconds quantiles `json:"durationSeconds"`
 	// ReachableDurationSeconds is the time until every node that can be reached is updated.
 	ReachableDurationSeconds quantiles `json:"reachableDurationSeconds"`
-	PeakUnavailableNodes     quantiles `json:"peakUnavailableNodes"`
-	PeakUnavailablePercent   quantiles `json:"peakUnavailablePercent"`
-	UnavailableNodeSeconds   quantiles `json:"unavailableNodeSeconds"`
+	// AtOnceDurationSeconds is the same if pods stop at once, beside which the other times are for pods of which each uses up its
+	// grace period. Absent if it is known how long pods take to stop.
+	AtOnceDurationSeconds  *quantiles `json:"atOnceDurationSeconds,omitempty"`
+	PeakUnavailableNodes   quantiles  `json:"peakUnavailableNodes"`
+	PeakUnavailablePercent quantiles  `json:"peakUnavailablePercent"`
+	UnavailableNodeSeconds quantiles  `json:"unavailableNodeSeconds"`
 	// StillUnavailableNodes are unavailable at the end of the run: with such nodes, the sums of times are at least so much.
 	StillUnavailableNodes quantiles `json:"stillUnavailableNodes"`
 	// PeakTakenNodes and TakenNodeSeconds are without the nodes that were down before the run, as long as they stay so.
@@ -113,8 +116,10 @@ type endingCounts struct {
 
 // quantiles over runs. Each is the least value of a run that at least that share of the runs does not exceed; null: never.
 type quantiles struct {
+	P5  *float64 `json:"p5"`
 	P50 *float64 `json:"p50"`
 	P90 *float64 `json:"p90"`
+	P95 *float64 `json:"p95"`
 	Max *float64 `json:"max"`
 }
 
@@ -176,7 +181,7 @@ func specAnswerOf(o *outcome) specAnswer {
 		DesiredNodes: o.Reports[worst].Desired, NewVersionNodes: o.Traces[worst].Version.Now,
 		EverGivenNodes:           o.Traces[worst].Version.Given,
 		DurationSeconds:          quantilesOf(o, func(seed int) float64 { return o.finished(seed) / float64(time.Second) }),
-		ReachableDurationSeconds: quantilesOf(o, func(seed int) float64 { return o.reachable(seed) / float64(time.Second) }),
+		ReachableDurationSeconds: o.reachableSeconds(),
 		PeakUnavailableNodes:     over(func(r *simulate.Report) float64 { return float64(r.Unavailable.Peak) }),
 		PeakUnavailablePercent: over(func(r *simulate.Report) float64 {
 			return 100 * float64(r.Unavailable.Peak) / float64(max(r.Desired, 1))
@@ -196,12 +201,20 @@ func specAnswerOf(o *outcome) specAnswer {
 		Stages:                 o.stageAnswers(),
 		LeftNodes:              []leftNodes{},
 	}
+	if o.AtOnce != nil {
+		a.AtOnceDurationSeconds = new(o.AtOnce.reachableSeconds())
+	}
 	a.Table = tableAnswer([]*outcome{o}, 0)
 	a.failures(o)
 	if left := o.left(); left != nil {
 		a.LeftNodes, a.LeftCounts = left, countLeft(left)
 	}
 	return a
+}
+
+// reachableSeconds is the time until every node that can be reached is updated.
+func (o *outcome) reachableSeconds() quantiles {
+	return quantilesOf(o, func(seed int) float64 { return o.reachable(seed) / float64(time.Second) })
 }
 
 // quantilesOf are those of a value of each run.
@@ -226,7 +239,7 @@ func quantilesIn(values []float64) quantiles {
 		}
 		return &value
 	}
-	return quantiles{at(0.5), at(0.9), at(1)}
+	return quantiles{P5: at(0.05), P50: at(0.5), P90: at(0.9), P95: at(0.95), Max: at(1)}
 }
 
 // notes are all that the reader has to know beside the result.

@@ -1,12 +1,14 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
 	"github.com/daemonplan/daemonplan/predownload"
@@ -17,8 +19,19 @@ import (
 // Derived is what the objects of a cluster tell about the times that a rollout will take there.
 type Derived struct {
 	Model simulate.Model
+	// Grace is the grace period that each pod is taken to use up when it stops, because no object tells how long pods take to
+	// stop; 0: objects tell it, or pods have no time to stop.
+	Grace time.Duration
 	// Sentences say what each time was derived from, and what the objects do not tell.
 	Sentences []string
+}
+
+// atOnce is the model in which pods stop at once: with the other, in which each uses up its grace period, it bounds the truth.
+func (d *Derived) atOnce() *Derived {
+	quick := *d
+	quick.Model.Kubelets = slices.Clone(d.Model.Kubelets)
+	quick.Model.Kubelets[0].Stop = simulate.Distribution{}
+	return &quick
 }
 
 // Derive reads off the nodes and the pods of a set how long pods take to be scheduled, to start and to stop, and how large
@@ -27,14 +40,17 @@ type Derived struct {
 //
 //   - Schedule is the time from the creation of pods to their condition PodScheduled;
 //   - the first rule of Kubelets is for all pods: Ready is the time from PodScheduled to Ready, with the pull of the image in it,
-//     and Stop is the grace period of the spec, because no object tells how long a pod took to stop;
+//     and Stop is the time from the event Killing of a pod to the creation of the one that took its place. Without such events
+//     it is the grace period of the spec, the most that it can be;
 //   - Registry.Sizes are the sizes of images that nodes report. Bandwidths stay unlimited, because the pulls are in the times
 //     already;
 //   - further rules of Kubelets are for pods that are in trouble now: those that crash, lack their image or hang go on to do so.
 //
 // Pods whose Ready condition may have changed for another reason than their start are left out: those with restarts, and
 // those that became Ready with or after their node. The error says that no pod tells the times.
-func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec, now time.Time) (Derived, error) {
+func Derive(
+	nodes []*corev1.Node, pods []*corev1.Pod, events []*corev1.Event, spec rollout.Spec, now time.Time,
+) (Derived, error) {
 	nodeReady := make(map[string]time.Time)
 	for _, node := range nodes {
 		if at, ok := nodeReadySince(node); ok {
@@ -68,17 +84,86 @@ func Derive(nodes []*corev1.Node, pods []*corev1.Pod, spec rollout.Spec, now tim
 		d.say("it takes %s to be scheduled: from %s of %s", inWords(scheduled),
 			text.Counted(len(scheduled), "pod"), name)
 	}
-	stop := 30 * time.Second
-	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil {
-		stop = time.Duration(*grace) * time.Second
-	}
-	d.say("it takes %s to stop: its grace period, which is the most it can take; the cluster does not tell how long pods take",
-		asDuration(float64(stop)))
-	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: simulate.Fixed(stop)}}
+	d.Model.Kubelets = []simulate.Kubelet{{Ready: ready, Stop: d.stop(pods, events, spec)}}
 	d.sizes(nodes, &spec.Template.Spec)
 	d.goOn(nodes, pods, now, slices.Max(started))
 	d.say("each call of the controller succeeds, and the registry is as fast as asked: failures of both are not in the cluster")
 	return d, nil
+}
+
+// stop is how long pods take to stop.
+func (d *Derived) stop(pods []*corev1.Pod, events []*corev1.Event, spec rollout.Spec) simulate.Distribution {
+	grace := 30 * time.Second
+	if seconds := spec.Template.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		grace = time.Duration(*seconds) * time.Second
+	}
+	if took := stops(pods, events, grace); len(took) > 0 {
+		of := distributionOf(took)
+		d.say("it takes %s to stop: from the events of %s that %s replaced", inWords(took), text.Counted(len(took), "pod"),
+			text.Agree(len(took), "was", "were"))
+		return of
+	}
+	d.Grace = grace
+	d.say("it takes up to %s to stop, its grace period: how long pods take is not known; the events of pods that were replaced in "+
+		"the last hour tell it, if the dump has them (kubectl get nodes,pods,controllerrevisions,ds,events -A), and so does stop "+
+		"in the kubelets of --world", asDuration(float64(d.Grace)))
+	return simulate.Fixed(d.Grace)
+}
+
+// stops are the times that pods took to stop, as far as events tell: from the event Killing, which the kubelet of a node writes
+// when it begins to stop the containers of a pod, to the creation of the pod that took its place. A controller creates that one
+// when the first is gone, but for surge: with surge it is there before, and tells nothing.
+func stops(pods []*corev1.Pod, events []*corev1.Event, grace time.Duration) []time.Duration {
+	alive := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		alive[pod.UID] = true
+	}
+	begun := make(map[types.UID]time.Time) // each of a pod's containers has an event of its own
+	where := make(map[types.UID]string)
+	for _, event := range events {
+		of := event.InvolvedObject
+		at := event.FirstTimestamp.Time
+		if at.IsZero() {
+			at = event.EventTime.Time
+		}
+		if event.Reason != killing || of.Kind != "Pod" || of.UID == "" || alive[of.UID] || at.IsZero() {
+			continue
+		}
+		if first, seen := begun[of.UID]; !seen || at.Before(first) {
+			begun[of.UID] = at
+			where[of.UID] = placeOf(cmp.Or(event.Source.Host, event.ReportingInstance), of.Namespace, of.Name)
+		}
+	}
+	stopped := make(map[string][]time.Time)
+	for uid, at := range begun {
+		stopped[where[uid]] = append(stopped[where[uid]], at)
+	}
+	var took []time.Duration
+	for _, pod := range pods {
+		var last time.Time
+		for _, at := range stopped[placeOf(pod.Spec.NodeName, pod.Namespace, pod.Name)] {
+			if at.After(last) && !at.After(pod.CreationTimestamp.Time) {
+				last = at
+			}
+		}
+		// What took longer than a pod may take was no replacement: the node was away meanwhile, or not to run the pod.
+		if wait := pod.CreationTimestamp.Sub(last); !last.IsZero() && wait <= grace+time.Second {
+			took = append(took, wait)
+		}
+	}
+	return took
+}
+
+// killing is the reason of the event that a kubelet writes when it begins to stop a container.
+const killing = "Killing"
+
+// placeOf is the same for the pods of one set on one node: their names differ after the last dash only.
+func placeOf(node, namespace, pod string) string {
+	set := pod
+	if dash := strings.LastIndex(pod, "-"); dash > 0 {
+		set = pod[:dash]
+	}
+	return node + "/" + namespace + "/" + set
 }
 
 func (d *Derived) say(format string, arguments ...any) {

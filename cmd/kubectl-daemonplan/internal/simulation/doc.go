@@ -8,7 +8,7 @@
 // The specs are manifests as kubectl applies them: DaemonSet of apps/v1, Advanced DaemonSet of OpenKruise, ExtendedDaemonSet of
 // Datadog. The fleet may also be a file of node pools, or a dump of a cluster:
 //
-//	kubectl get nodes,pods,controllerrevisions,ds -A -o json > dump.json
+//	kubectl get nodes,pods,controllerrevisions,ds,events -A -o json > dump.json
 //	kubectl daemonplan simulate --dump dump.json --spec kube-system/new.yaml --out report
 //
 // With --out the answer is also a page, report.html, that needs no network, with pictures beside it as PNG and SVG, and the

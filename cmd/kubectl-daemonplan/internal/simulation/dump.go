@@ -18,7 +18,7 @@ func readDump(f *objects.Files, name string) (*objects.Input, error) {
 	}
 	if len(in.Nodes) == 0 {
 		return nil, fmt.Errorf("%s: there is no node in it; it is what this prints: "+
-			"kubectl get nodes,pods,controllerrevisions,ds -A -o json", objects.Shown(name))
+			"kubectl get nodes,pods,controllerrevisions,ds,events -A -o json", objects.Shown(name))
 	}
 	return in, nil
 }
@@ -36,6 +36,7 @@ func (c *candidate) place(cluster *objects.Input) error {
 			continue
 		}
 		there, c.Cluster, c.Running = true, cluster, set
+		spec.TemplateGeneration = set.TemplateGeneration(&spec.Template)
 		if same.UID != "" {
 			spec.UID = same.UID
 			spec.Generation = max(spec.Generation, same.Generation)

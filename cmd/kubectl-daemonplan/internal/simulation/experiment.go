@@ -66,7 +66,7 @@ func (q *question) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&q.Nodes, "nodes", 0, "generate `N` equal nodes")
 	flags.StringSliceVar(&q.Zones, "zones", nil, "spread the nodes of --nodes over these zones: `a,b,c`")
 	flags.StringVar(&q.Dump, "dump", "", "begin with a cluster: "+
-		"a `FILE` that kubectl get nodes,pods,controllerrevisions,ds -A -o json printed")
+		"a `FILE` that kubectl get nodes,pods,controllerrevisions,ds,events -A -o json printed")
 	flags.StringVarP(&q.File, "filename", "f", "", "the same as --dump: `FILE`")
 	flags.Float64Var(&q.Scale, "scale", 1, "generate this `share` of each pool only, such as 0.1")
 	flags.StringArrayVar(&q.Specs, "spec", nil, "manifest of the set to roll out, a `FILE` or LABEL=FILE; repeat it to compare")
@@ -244,7 +244,7 @@ func (q *question) load(f *objects.Files) (*experiment, error) {
 	if err := e.runControllers(); err != nil {
 		return nil, err
 	}
-	if note := e.World.controllerNote(); note != "" {
+	if note := e.World.controllerNote(size(e.Candidates[0].Fleet)); note != "" {
 		e.Notes = append(e.Notes, note)
 	}
 	return e, nil
@@ -304,7 +304,7 @@ func (e *experiment) derive(cluster *objects.Input) {
 		return
 	}
 	for _, c := range e.Candidates {
-		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, c.Set.Spec, c.Fleet.Snapshot.Now)
+		derived, err := Derive(cluster.Nodes, c.Fleet.Snapshot.Pods, cluster.Events, c.Set.Spec, c.Fleet.Snapshot.Now)
 		if err != nil && c.Installs {
 			err = errors.New(c.installs(cluster))
 		}
@@ -361,7 +361,7 @@ func (e *experiment) scenario(c *candidate, seed uint64) simulate.Scenario {
 	}
 	scenario := simulate.Scenario{
 		Seed: seed, Spec: c.Set.Spec, Fleet: c.Fleet, Limit: e.Until,
-		Model: model, Controller: e.World.controller(), Events: e.World.Events,
+		Model: model, Controller: e.World.controller(size(c.Fleet)), Events: e.World.Events,
 	}
 	c.Controller.Simulate(&scenario, c.Set)
 	return scenario

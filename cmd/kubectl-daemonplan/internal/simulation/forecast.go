@@ -18,7 +18,8 @@ import (
 
 const forecastLong = `Forecast how long the rollout of a spec takes, as a distribution over many runs: half of them, and
 nine of ten, take no longer than that. Without --world the times of pods are derived from the dump, and standard error
-says how. If nodes can never be updated, they are named, and the time for the others is given, too.`
+says how. If the dump does not tell how long pods take to stop, the answer is a range. If nodes can never be updated,
+they are named, and the time for the others is given, too.`
 
 const forecastExample = `  kubectl daemonplan forecast ds/node-agent -n kube-system --spec new.yaml
   kubectl daemonplan forecast --dump dump.json --spec new.yaml --world world.yaml
@@ -56,6 +57,9 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 	p.warn(e)
 	defer p.tellDerived(e)
 	outcomes, err := p.compare(e, nil)
+	if err == nil {
+		err = p.bound(e, outcomes)
+	}
 	if err != nil {
 		return p.failed(form, "forecast", err)
 	}
@@ -113,6 +117,9 @@ func printForecast(out io.Writer, o *outcome) {
 	if o.count(endBut, endStuck, endLimit) > 0 {
 		rows = append(rows, row("  every node that can be reached", asDuration, o.reachable))
 	}
+	if o.AtOnce != nil {
+		rows = append(rows, row("  if pods stop at once", asDuration, o.AtOnce.reachable))
+	}
 	rows = append(rows,
 		row("waves", counted("wave", "waves"), func(seed int) float64 { return float64(o.Reports[seed].Waves) }),
 		row("peak unavailable nodes", counted("node", "nodes"),
@@ -122,7 +129,7 @@ func printForecast(out io.Writer, o *outcome) {
 			func(seed int) float64 { return float64(o.Reports[seed].Taken.Peak) }))
 	}
 	printRows(out, rows)
-	if o.count(endDone) < len(o.Reports) || o.leavesNodes() {
+	if o.count(endDone) < len(o.Reports) || o.leavesNodes() || o.AtOnce != nil {
 		fmt.Fprintf(out, "\n%s: %s\n", o.Label, o.story())
 		for _, line := range indented(o.whyLeft()) {
 			fmt.Fprintln(out, line)

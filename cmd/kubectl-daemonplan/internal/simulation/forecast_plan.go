@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 func ForecastPlan(
 	out io.Writer, in *objects.Input, set *objects.Set, snapshot rollout.Snapshot, by controllers.Name,
 ) error {
-	derived, err := Derive(snapshot.Nodes, snapshot.Pods, set.Spec, snapshot.Now)
+	derived, err := Derive(snapshot.Nodes, snapshot.Pods, in.Events, set.Spec, snapshot.Now)
 	if err != nil {
 		return fmt.Errorf("%w; %s takes times from a file", err, otherForecast)
 	}
@@ -35,12 +36,12 @@ func ForecastPlan(
 	}
 	p := &program{Stdout: out, Stderr: io.Discard, Workers: runtime.GOMAXPROCS(0), Engine: simulation}
 	outcomes, err := p.compare(e, nil)
-	if err != nil {
+	if err := errors.Join(err, p.bound(e, outcomes)); err != nil {
 		return err
 	}
 	printForecast(out, outcomes[0])
 	fmt.Fprintln(out, "\nTaken for it:")
-	for _, sentence := range append(derived.Sentences, e.World.controllerNote()) {
+	for _, sentence := range append(derived.Sentences, e.World.controllerNote(size(c.Fleet))) {
 		fmt.Fprintf(out, "  %s\n", sentence)
 	}
 	fmt.Fprintf(out, "  %s takes times from a file\n", otherForecast)

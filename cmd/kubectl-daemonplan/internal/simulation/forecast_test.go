@@ -36,7 +36,7 @@ func TestForecastIsTheLibrarys(t *testing.T) {
 	})
 	spec, snapshot := e.Candidates[0].Set.Spec, *e.Candidates[0].Fleet.Snapshot
 	want, err := simulate.Forecast(spec, snapshot, simulate.Assumptions{
-		Model: *e.World.Model, Controller: e.World.controller(), Seeds: 10, Seed: 1,
+		Model: *e.World.Model, Controller: e.World.controller(size(e.Candidates[0].Fleet)), Seeds: 10, Seed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestSuggestIsTheLibrarys(t *testing.T) {
 			e.Candidates[0].Fleet = simulate.Fleet{Snapshot: &snapshot}
 			const deadline = 3 * time.Minute
 			want, err := simulate.Suggest(spec, snapshot, simulate.Assumptions{
-				Model: *e.World.Model, Controller: e.World.controller(), Seeds: 10, Seed: 1,
+				Model: *e.World.Model, Controller: e.World.controller(size(e.Candidates[0].Fleet)), Seeds: 10, Seed: 1,
 			}, knob, deadline)
 			if err != nil {
 				t.Fatal(err)

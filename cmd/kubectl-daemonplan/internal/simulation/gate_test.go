@@ -151,7 +151,7 @@ func TestJSONFields(t *testing.T) {
 		"podsCreated", "apiCalls", "pulledBytes", "containerRestarts", "peakTakenNodes", "takenNodeSeconds",
 		"stillUnavailableNodes", "stillTakenNodes", "rateLimitedSeconds",
 	} {
-		spec = append(spec, name, name+".p50", name+".p90", name+".max")
+		spec = append(spec, name, name+".p5", name+".p50", name+".p90", name+".p95", name+".max")
 	}
 	fleet := []string{"--nodes", "12", "--from", oldManifest, "--world", stuckWorld(t), "--spec", newManifest, "--seeds", "3", "-o", "json"}
 	for _, tt := range []struct {

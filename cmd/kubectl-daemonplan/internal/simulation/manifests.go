@@ -57,6 +57,9 @@ func readManifest(f *objects.Files, name, set string) (*candidate, error) {
 	if _, err := rollout.New(c.Set.Spec); err != nil {
 		return nil, objects.Invalid(c.Place, c.Set.Spec, err)
 	}
+	// What kubectl printed of a set and somebody edited has the number of its former template, by which pods of that one would
+	// count as updated. The API server does not take the number from a manifest.
+	c.Set.Spec.TemplateGeneration = nil
 	return c, nil
 }
 

@@ -164,6 +164,9 @@ func (p *program) run(q *question, f *objects.Files, out output, line string) (e
 		}
 	}
 	outcomes, err = p.compare(e, kept.record)
+	if err == nil {
+		err = p.bound(e, outcomes)
+	}
 	if err != nil {
 		return nil, nil, p.broken(err, out.Out)
 	}

@@ -86,7 +86,7 @@ func TestTroublesGoOn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := dumped(6, old, spec, tt.wrong...)
-			d, err := Derive(s.Nodes, s.Pods, spec, s.Now)
+			d, err := Derive(s.Nodes, s.Pods, nil, spec, s.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestTroublesOfOthers(t *testing.T) {
 	crash := []kit.PodOption{kit.WaitingFor("CrashLoopBackOff")}
 	s := dumped(4, old, spec, crash, crash)
 	rules := func() []simulate.Kubelet {
-		d, err := Derive(s.Nodes, s.Pods, spec, s.Now)
+		d, err := Derive(s.Nodes, s.Pods, nil, spec, s.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

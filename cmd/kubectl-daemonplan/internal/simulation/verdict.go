@@ -93,16 +93,28 @@ func (o *outcome) storyOf(end ending) string {
 		}
 		return text
 	}
+	// between is a range if it is not known how long pods take to stop.
+	between := func(of func(seed int) time.Duration) string {
+		if o.AtOnce == nil {
+			return times(of)
+		}
+		least := quantilesOf(o.AtOnce, o.AtOnce.reachable).P50
+		if least == nil {
+			return times(of)
+		}
+		return fmt.Sprintf("%s if pods stop at once, and %s if each takes its grace period of %s", asDuration(*least), times(of),
+			asDuration(float64(o.Derived.Grace)))
+	}
 	finished := func(seed int) time.Duration { return o.Reports[seed].Finished }
 	switch end {
 	case endDone:
-		return fmt.Sprintf("the new version is on %s after %s%s", share(v.Now, r.Desired), times(finished),
+		return fmt.Sprintf("the new version is on %s after %s%s", share(v.Now, r.Desired), between(finished),
 			others(v.Now, r.Desired))
 	case endBut:
 		n := sum(o.Traces[first].Left)
 		return fmt.Sprintf("complete but for %s down before: the new version is on %s after %s",
 			text.Agree(n, "node that was", "nodes that were"), share(v.Now, r.Desired),
-			times(func(seed int) time.Duration { return o.Traces[seed].reached }))
+			between(func(seed int) time.Duration { return o.Traces[seed].reached }))
 	case endGivenUp:
 		given := fmt.Sprintf("%s of %s were given it, %s never", asCount(float64(v.Given)), text.Counted(r.Desired, "node"),
 			asCount(float64(max(r.Desired-v.Given, 0))))

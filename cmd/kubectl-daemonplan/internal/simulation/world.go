@@ -24,26 +24,34 @@ type world struct {
 	Events     []simulate.Event
 }
 
-// realController looks at most once a second, and sends as many calls as kube-controller-manager does unless its flags say
-// otherwise.
-var realController = simulate.Controller{Interval: time.Second, CallsPerSecond: 20, CallBurst: 30}
+// realController is the DaemonSet controller as kube-controller-manager runs it, unless its flags say otherwise. It looks again
+// as soon as it is done and something has changed. A look at a large fleet takes it some 20 µs a node (docs/speed.md); of a small
+// one what comes within a tenth of a second is looked at together, which saves plans and changes no answer
+// (docs/forecasts-against-reality.md).
+func realController(nodes int) simulate.Controller {
+	return simulate.Controller{
+		Interval:       max(100*time.Millisecond, time.Duration(nodes)*20*time.Microsecond),
+		CallsPerSecond: 20, CallBurst: 30,
+	}
+}
 
-// controller is that of the world. A file with "controller: {}" has an ideal one, which loses no time.
-func (w *world) controller() simulate.Controller {
+// controller is that of the world, for so many nodes. A file with "controller: {}" has an ideal one, which loses no time.
+func (w *world) controller(nodes int) simulate.Controller {
 	if w.Controller == nil {
-		return realController
+		return realController(nodes)
 	}
 	return *w.Controller
 }
 
 // controllerNote says which controller is taken for the one that runs, if the world does not say it; empty: it does.
-func (w *world) controllerNote() string {
+func (w *world) controllerNote(nodes int) string {
 	if w.Controller != nil {
 		return ""
 	}
+	c := realController(nodes)
 	return fmt.Sprintf("the controller looks at most every %s, and sends %s calls a second, %d at once after a pause, "+
-		"as controllers do: the section controller of --world says otherwise", asDuration(float64(realController.Interval)),
-		asCount(realController.CallsPerSecond), realController.CallBurst)
+		"as controllers do: the section controller of --world says otherwise", asDuration(float64(c.Interval)),
+		asCount(c.CallsPerSecond), c.CallBurst)
 }
 
 // maxNodes is the largest number of nodes that are generated. More do not fit into the memory of a machine. A pool with more is
