@@ -47,7 +47,7 @@ FINDINGS := awk '!/^=== |^ *--- PASS|^PASS$$|\[rapid\] OK, / { print; fflush() }
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: demo
 demo: ## plan a small fleet in the middle of a rollout, and print what is done now and what waits

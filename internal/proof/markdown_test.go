@@ -15,8 +15,8 @@ var (
 	links    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	goPath   = regexp.MustCompile(`\bgo (?:run|test|build|install|vet) (?:-C (\S+) )?(?:.* )?(\./[\w./-]*|\.)(?:\s|$)`)
-	target   = regexp.MustCompile(`(?m)(?:^|&& |\x60)make ([a-z]+)`)
-	targets  = regexp.MustCompile(`(?m)^([a-z]+):`)
+	target   = regexp.MustCompile(`(?m)(?:^|&& |\x60)make ([a-z-]+)`)
+	targets  = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )
 
 // TestLinksAndCommandsOfDocuments: what a document links to is there, and so are the folders and the targets of make that it tells

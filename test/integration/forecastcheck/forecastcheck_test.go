@@ -98,6 +98,10 @@ func TestRead(t *testing.T) {
 	if got, err := read([]byte(all)); err != nil || got != (forecast{1, 2, 3, 4, 6}) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	back := strings.Replace(all, `"peakTakenNodes"`, `"backSeconds": {"p5": 10, "p50": 20, "p90": 30, "p95": 40, "max": 50}, "peakTakenNodes"`, 1)
+	if got, err := read([]byte(back)); err != nil || got != (forecast{10, 20, 30, 40, 6}) {
+		t.Errorf("given up: %+v, %v", got, err)
+	}
 	for name, answer := range map[string]string{
 		"no JSON": "", "no spec": "{}", "never": strings.Replace(all, `"p50": 2`, `"p50": null`, 1),
 	} {

@@ -63,8 +63,8 @@ func (r result) ratio() float64 { return quantile(r.Seconds, 0.5) / r.Forecast.P
 // table compares, a line for each case.
 func table(results []result) string {
 	var b strings.Builder
-	b.WriteString("| rollout | nodes | predicted p50 | p5 to p95 | real median | least to most | ratio | within | peak predicted | " +
-		"peak |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| rollout | nodes | predicted p50 | p5 to p95 | real median | least to most | ratio | within | " +
+		"peak predicted | peak |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, r := range results {
 		f := r.Forecast
 		fmt.Fprintf(&b, "| %s | %d | %s | %s to %s | %s | %s to %s | %.2f | %d of %d | %d | %d |\n", r.What, r.Nodes,

@@ -78,6 +78,8 @@ type specAnswer struct {
 	FailedNodes      *quantiles `json:"failedNodes,omitempty"`
 	QuarantinedNodes *quantiles `json:"quarantinedNodes,omitempty"`
 	GivenUpSeconds   *quantiles `json:"givenUpSeconds,omitempty"`
+	// BackSeconds is when no node had a version any more that was given up so, and every node had a serving pod. Absent as those.
+	BackSeconds *quantiles `json:"backSeconds,omitempty"`
 	// LeftNodes are the nodes that are not where they are to be in the first run that got stuck or did not end in time, by
 	// cause.
 	LeftNodes []leftNodes `json:"leftNodes"`

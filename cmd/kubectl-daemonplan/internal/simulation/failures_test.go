@@ -35,6 +35,9 @@ func TestFailuresInComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, aside, plain := found.Specs[0], found.Specs[1], found.Specs[2]
+	if back.BackSeconds == nil || *back.BackSeconds.P50 <= *back.GivenUpSeconds.P50 || aside.BackSeconds.P50 != nil {
+		t.Errorf("all are back at %+v after it was given up at %+v, and aside at %+v", back.BackSeconds, back.GivenUpSeconds, aside.BackSeconds)
+	}
 	if back.Endings.GivenUp != 1 || back.FailedNodes == nil || *back.FailedNodes.P50 <= 3 || *back.GivenUpSeconds.Max < 3*3600 {
 		t.Errorf("of a rollback it says %+v", back)
 	}
