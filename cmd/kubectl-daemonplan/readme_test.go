@@ -28,6 +28,7 @@ func TestDocumentedCommands(t *testing.T) {
 		for _, block := range shell.FindAllStringSubmatch(read(t, document), -1) {
 			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
 				line, _, _ = strings.Cut(line, " #")
+				line, _, _ = strings.Cut(line, " > ") // into a file
 				_, words, found := strings.Cut(line, "kubectl daemonplan ")
 				if !found {
 					continue

@@ -197,6 +197,8 @@ func TestAnnotatedRead(t *testing.T) {
 		{"scaling", "partitionedScaling", daemonSet(strategy(`{"partitionedScaling":true}`))},
 		{"unknown rule", "policy.windows", daemonSet(strategy(`{"policy":{"windows":[]}}`))},
 		{"two policies", StrategyAnnotation + "].policy", daemonSet(strategy(`{"policy":{}}`), policy("outages: {}"))},
+		{"rollback", "policy.failures.action", daemonSet(strategy(`{"policy":{"failures":{"action":"Rollback"}}}`))},
+		{"rollback by annotation", "policy.failures.action", daemonSet(policy("failures: {action: Rollback}"))},
 		{"unreadable policy", manifest.PolicyAnnotation + "].outages.maxExempt", daemonSet(policy("outages: {maxExempt: []}"))},
 	}
 	for _, test := range tests {

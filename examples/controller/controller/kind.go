@@ -16,6 +16,7 @@ import (
 
 	"github.com/daemonplan/daemonplan/examples/controller/api/v1alpha1"
 	"github.com/daemonplan/daemonplan/rollout"
+	"github.com/daemonplan/daemonplan/rollout/failure"
 	"github.com/daemonplan/daemonplan/rollout/manifest"
 )
 
@@ -177,12 +178,16 @@ func (Annotated) Read(object client.Object) (rollout.Spec, rollout.Memory, error
 		refused = append(refused, fmt.Errorf("metadata.annotations[%s].policy: must be unset with the annotation %s",
 			StrategyAnnotation, manifest.PolicyAnnotation))
 	}
-	if err := errors.Join(refused...); err != nil {
-		return rollout.Spec{}, memory, err
-	}
 	policy := spec.Strategy.Policy
 	if spec.Strategy = strategy.RolloutStrategy(); strategy.Policy == nil {
 		spec.Strategy.Policy = policy
+	}
+	if failures := spec.Strategy.Policy.Failures; failures != nil && failures.Action == failure.Rollback {
+		refused = append(refused, errors.New("policy.failures.action: cannot be Rollback with a DaemonSet, whose controller "+
+			"creates all pods at the newest revision, also in the place of those that go back; Pause can be had"))
+	}
+	if err := errors.Join(refused...); err != nil {
+		return rollout.Spec{}, memory, err
 	}
 	_ = json.Unmarshal([]byte(ds.Annotations[MemoryAnnotation]), &memory) // to plan without a memory is always safe
 	memory.CollisionCount = ds.Status.CollisionCount

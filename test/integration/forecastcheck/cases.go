@@ -29,8 +29,6 @@ type scenario struct {
 	die        time.Duration
 	// planned: the example controller does it, with the strategy.
 	strategy string
-	// broken: pods of the new version never become ready, and the rollout ends with the old one everywhere.
-	broken bool
 }
 
 // weakEvery is how many nodes there are to one weak node: 3 % are.
@@ -91,11 +89,6 @@ func cases() []scenario {
 				`{"name":"first","selector":{"matchLabels":{"ring":"0"}},"soak":"1m"},` +
 				`{"name":"second","selector":{"matchLabels":{"ring":"1"}},"soak":"1m"},{"name":"rest"}]}}`
 		}),
-		with("rollback-300", "a version that never becomes ready, given up at 2 % (the example controller)", func(c *scenario) {
-			c.change = annotated
-			c.broken = true
-			c.strategy = `{"maxUnavailable":"10%","policy":{"failures":{"action":"Rollback","maxFailed":"2%","deadline":"30s"}}}`
-		}),
 	}
 }
 
@@ -119,9 +112,6 @@ func (c *scenario) world() string {
 	fmt.Fprintf(&b, "  - {start: %s, ready: %s, stop: %s}\n", c.create, c.ready, c.stop)
 	if c.neverReady {
 		b.WriteString("  - {nodes: {weak: \"yes\"}, neverReady: true}\n")
-	}
-	if c.broken {
-		fmt.Fprintf(&b, "  - {image: %s, neverReady: true}\n", image(2))
 	}
 	if c.die > 0 {
 		fmt.Fprintf(&b, "events:\n- {at: %s, what: NodeNotReady, nodes: {weak: \"yes\"}, count: %d}\n", c.die,

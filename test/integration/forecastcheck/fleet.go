@@ -36,7 +36,7 @@ type fleet struct {
 }
 
 // install brings up nodes, kubelets, controllers and the DaemonSet, and waits until it serves on all nodes that it can reach.
-func install(cluster *controlplane.Cluster, c *scenario, p programs, versions int) (*fleet, error) {
+func install(cluster *controlplane.Cluster, c *scenario, p programs) (*fleet, error) {
 	f := &fleet{scenario: c, cluster: cluster, stages: filepath.Join(cluster.Folder, "stages.yaml")}
 	ctx := cluster.Context()
 	var err error
@@ -53,7 +53,7 @@ func install(cluster *controlplane.Cluster, c *scenario, p programs, versions in
 	if err := cluster.AddNodes(ctx, c.nodes, c.labels); err != nil {
 		return nil, err
 	}
-	if err := f.kubelets(versions); err != nil {
+	if err := f.kubelets(); err != nil {
 		return nil, err
 	}
 	if _, err := cluster.Scheduler("kube-scheduler"); err != nil {
@@ -116,8 +116,8 @@ func (c *scenario) daemonSet() *appsv1.DaemonSet {
 }
 
 // kubelets runs KWOK for all nodes; nodes that are to die have one of their own.
-func (f *fleet) kubelets(versions int) error {
-	if err := os.WriteFile(f.stages, []byte(f.kwokStages(versions)), 0o600); err != nil {
+func (f *fleet) kubelets() error {
+	if err := os.WriteFile(f.stages, []byte(f.kwokStages()), 0o600); err != nil {
 		return err
 	}
 	if f.die == 0 {
@@ -201,8 +201,8 @@ func (f *fleet) current(ctx context.Context) (*appsv1.DaemonSet, error) {
 //go:embed stages.yaml
 var stagesText string
 
-// kwokStages are how KWOK's pods come up and go, as the world of the case says it, for so many new versions.
-func (f *fleet) kwokStages(versions int) string {
+// kwokStages are how KWOK's pods come up and go, as the world of the case says it.
+func (f *fleet) kwokStages() string {
 	var healthy string
 	if f.neverReady {
 		var weak []string
@@ -212,13 +212,6 @@ func (f *fleet) kwokStages(versions int) string {
 			}
 		}
 		healthy = notIn(".spec.nodeName", weak)
-	}
-	if f.broken {
-		var bad []string
-		for version := range versions {
-			bad = append(bad, image(version+2))
-		}
-		healthy = notIn(".spec.containers[0].image", bad)
 	}
 	delay := func(s span) string {
 		return fmt.Sprintf("{durationMilliseconds: %d, jitterDurationMilliseconds: %d}", s.from.Milliseconds(),

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +47,7 @@ func (s settings) check(ctx context.Context, c scenario, p programs, stderr io.W
 		return result{}, err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	f, err := install(cluster, &c, p, s.runs)
+	f, err := install(cluster, &c, p)
 	if err != nil {
 		return result{}, fmt.Errorf("installation: %w", err)
 	}
@@ -128,7 +127,8 @@ func (s settings) forecast(f *fleet, p programs) (forecast, error) {
 	return read(said)
 }
 
-// heartbeat has a kubelet say that its node is alive, as each does all the time: the latest time in a dump is taken for that of the dump.
+// heartbeat has a kubelet say that its node is alive, as each does all the time: the latest time in a dump is taken for that of
+// the dump.
 func (f *fleet) heartbeat() error {
 	var nodes corev1.NodeList
 	if err := f.api.List(f.cluster.Context(), &nodes, client.Limit(1)); err != nil {
@@ -149,7 +149,6 @@ func read(answer []byte) (forecast, error) {
 		Specs []struct {
 			Headline                 string
 			ReachableDurationSeconds quantiles
-			BackSeconds              *quantiles
 			PeakTakenNodes           quantiles
 		}
 	}
@@ -161,9 +160,6 @@ func read(answer []byte) (forecast, error) {
 	}
 	spec := said.Specs[0]
 	q, peak := spec.ReachableDurationSeconds, spec.PeakTakenNodes.Max
-	if spec.BackSeconds != nil {
-		q = *spec.BackSeconds
-	}
 	if q.P5 == nil || q.P50 == nil || q.P90 == nil || q.P95 == nil || peak == nil {
 		return forecast{}, fmt.Errorf("the forecast has no times: %s", spec.Headline)
 	}
@@ -206,14 +202,7 @@ func (s settings) rollOut(f *fleet, version int) (took time.Duration, peak int, 
 			return 0, 0, err
 		}
 	}
-	serves := image(version)
-	if f.broken {
-		serves = image(1)
-		if err := f.givenUp(ctx, image(version)); err != nil {
-			return 0, 0, err
-		}
-	}
-	at, err := f.pods.Await(ctx, serves, f.reachable())
+	at, err := f.pods.Await(ctx, image(version), f.reachable())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -227,24 +216,4 @@ func (s settings) rollOut(f *fleet, version int) (took time.Duration, peak int, 
 		}
 	}
 	return at.Sub(begin), peak, nil
-}
-
-// givenUp waits until pods of an image have come, and none is left.
-func (f *fleet) givenUp(ctx context.Context, image string) error {
-	for came := false; ; {
-		var pods corev1.PodList
-		if err := f.api.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		left := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.Containers[0].Image == image })
-		if came && !left {
-			return nil
-		}
-		came = came || left
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }

@@ -62,7 +62,7 @@ var Table = []Row{
 		"somebody has to act, no node gets ready for too long, the cluster is lost, the set is deleted, or it is interrupted",
 	},
 	{
-		[]string{"simulate", "forecast"}, "every run came to its end, and no condition of --fail-if holds",
+		[]string{"simulate", "forecast", "merge"}, "every run came to its end, and no condition of --fail-if holds",
 		"a run got stuck, was not done by --until or broke an invariant, or a condition holds",
 	},
 	{[]string{"policy lint"}, "all manifests are valid", "one has a mistake"},

@@ -47,9 +47,16 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 		}
 	}
 	domains := e.domains()
-	bar := p.progress(len(outcomes) * e.Seeds)
+	var jobs []int
+	for job := range len(outcomes) * e.Seeds {
+		if e.part.has(job % e.Seeds) {
+			jobs = append(jobs, job)
+		}
+	}
+	bar := p.progress(len(jobs))
 	defer bar.Finish()
-	errs := p.parallel(len(outcomes)*e.Seeds, func(job int) error {
+	errs := p.parallel(len(jobs), func(number int) error {
+		job := jobs[number]
 		o, seed := outcomes[job/e.Seeds], job%e.Seeds
 		scenario := e.scenario(o.candidate, e.Seed+uint64(seed))
 		traced := newTrace(seed == 0, domains...)
@@ -62,7 +69,7 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 		}
 		scenario.History = func(r simulate.Record) {
 			traced.add(r)
-			bar.Show(job, traced)
+			bar.Show(number, traced)
 			if keep != nil {
 				keep(r)
 			}
@@ -73,9 +80,9 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 		} else if err != nil {
 			err = e.blame(o.candidate, err)
 		}
-		traced.finish()
+		traced.finish(&report)
 		o.Reports[seed], o.Traces[seed] = report, traced
-		bar.Done(job)
+		bar.Done(number)
 		return err
 	})
 	return outcomes, errs

@@ -16,7 +16,7 @@ func TestArguments(t *testing.T) {
 		args      string
 		want      []string
 	}{
-		{"no such command", "a slip of the pen", "rnu", []string{`no command "rnu"`, "simulate, forecast, suggest, study"}},
+		{"no such command", "a slip of the pen", "rnu", []string{`no command "rnu"`, "simulate, forecast, suggest, merge, study"}},
 		{"no such flag", "cobra names it", "simulate --node 3", []string{"unknown flag: --node"}},
 		{"no fleet", "all ways to give one are named", "simulate --spec testdata/v2.yaml",
 			[]string{"there is no fleet", "--nodes N", "--fleet FILE", "--dump FILE"}},

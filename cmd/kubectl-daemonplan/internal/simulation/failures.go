@@ -83,5 +83,5 @@ func (a *specAnswer) failures(o *outcome) {
 		}
 		return float64(f.GaveUpAt) / float64(time.Second)
 	})
-	a.BackSeconds = new(quantilesOf(o, func(seed int) float64 { return o.back(seed) / float64(time.Second) }))
+	a.BackSeconds = new(quantilesOf(o, func(seed int) float64 { return o.Traces[seed].back / float64(time.Second) }))
 }

@@ -149,14 +149,8 @@ func takenDown(r *simulate.Report) *simulate.Unavailable { return &r.Taken }
 // serving adds a line with the time from which on no node is unavailable.
 func (t *comparison) serving() {
 	t.traced("every node serves from", asDuration, func(o *outcome, seed int) (float64, bool) {
-		from, down := time.Duration(0), 0
-		for _, p := range o.Traces[seed].Series.Points {
-			if down > 0 {
-				from = p.At
-			}
-			down = p.Unavailable()
-		}
-		return float64(from), down == 0
+		serves := o.Traces[seed].serves
+		return serves, !math.IsInf(serves, 0)
 	})
 }
 

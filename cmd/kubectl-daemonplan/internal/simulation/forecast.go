@@ -28,23 +28,30 @@ const forecastExample = `  kubectl daemonplan forecast ds/node-agent -n kube-sys
 func (p *program) forecastCommand() *cobra.Command {
 	q := question{defaultSeeds: simulate.DefaultSeeds}
 	var form format
+	var shard string
 	c := &cobra.Command{
 		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample,
 		RunE: func(c *cobra.Command, _ []string) error {
 			q.ctx = c.Context()
-			return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form)
+			part, err := parsePart(shard, p.variable(jobIndex))
+			if err != nil {
+				return err
+			}
+			return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form, part)
 		},
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
+	c.Flags().StringVar(&shard, "shard", "", "make only the `I/N` part of the runs, such as 2/8, and print it for "+
+		"kubectl daemonplan merge; N alone takes the number from an Indexed Job")
 	form.flags(c, true, formatPrometheus)
 	p.from(c, &q)
 	return c
 }
 
-func (p *program) forecast(q *question, f *objects.Files, form *format) error {
+func (p *program) forecast(q *question, f *objects.Files, form *format, of part) error {
 	gates, err := parseGates(form.FailIf)
-	if err := errors.Join(q.check(), form.Output.Check(), err); err != nil {
+	if err := errors.Join(q.check(), form.Output.Check(), of.check(q, form), err); err != nil {
 		return err
 	}
 	e, err := q.load(f)
@@ -54,15 +61,25 @@ func (p *program) forecast(q *question, f *objects.Files, form *format) error {
 	if err := e.timed(); err != nil {
 		return err
 	}
+	e.part = of
 	p.warn(e)
-	defer p.tellDerived(e)
 	outcomes, err := p.compare(e, nil)
 	if err == nil {
 		err = p.bound(e, outcomes)
 	}
 	if err != nil {
+		p.tellDerived(e)
 		return p.failed(form, "forecast", err)
 	}
+	if of.Of > 0 {
+		return p.printShard(e, outcomes)
+	}
+	return p.answer(e, outcomes, form, gates)
+}
+
+// answer prints a forecast, and judges it.
+func (p *program) answer(e *experiment, outcomes []*outcome, form *format, gates []gate) error {
+	defer p.tellDerived(e)
 	p.warnUnused(e, outcomes)
 	checks := checksOf(outcomes, gates)
 	if err := p.printForecasts(form, e, outcomes, refusals(checks)); err != nil {

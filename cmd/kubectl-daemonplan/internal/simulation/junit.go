@@ -130,7 +130,7 @@ var (
 // annotate prints an annotation for each check that failed, where a workflow of GitHub Actions runs the command. It is on
 // standard error, of which GitHub takes annotations, too: standard output may be a document for the next command.
 func (p *program) annotate(command string, checks []check) {
-	if p.Getenv == nil || p.Getenv("GITHUB_ACTIONS") != "true" {
+	if p.variable("GITHUB_ACTIONS") != "true" {
 		return
 	}
 	for i := range checks {

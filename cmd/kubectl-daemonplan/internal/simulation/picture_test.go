@@ -23,7 +23,7 @@ func recorded(label string, records ...simulate.Record) *outcome {
 	for _, r := range records {
 		t.add(r)
 	}
-	t.finish()
+	t.finish(new(simulate.Report))
 	reports := []simulate.Report{{Elapsed: t.end()}}
 	return &outcome{candidate: &candidate{Label: label, Set: new(objects.Set)}, Reports: reports, Traces: []*trace{t}}
 }

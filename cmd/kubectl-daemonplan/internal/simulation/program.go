@@ -59,8 +59,16 @@ func Commands(
 	return p.commands()
 }
 
+// variable is the value of a variable of the environment.
+func (p *program) variable(name string) string {
+	if p.Getenv == nil {
+		return ""
+	}
+	return p.Getenv(name)
+}
+
 func (p *program) commands() []*cobra.Command {
-	list := []*cobra.Command{p.simulateCommand(), p.forecastCommand(), p.suggestCommand(), p.studyCommand()}
+	list := []*cobra.Command{p.simulateCommand(), p.forecastCommand(), p.suggestCommand(), p.mergeCommand(), p.studyCommand()}
 	for _, c := range list {
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetFlagErrorFunc(text.FlagError)
@@ -81,7 +89,7 @@ func (p *program) Main(args []string) int {
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("there is no command %q; there are: simulate, forecast, suggest, study", args[0])
+				return fmt.Errorf("there is no command %q; there are: simulate, forecast, suggest, merge, study", args[0])
 			}
 			return nil
 		},

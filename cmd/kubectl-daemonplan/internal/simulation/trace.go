@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"math"
 	"time"
 
 	"github.com/daemonplan/daemonplan/rollout"
@@ -34,6 +35,9 @@ type trace struct {
 	recorder simulate.Recorder
 	desired  int
 	reached  time.Duration // when a node last came to the version in force
+	// back is when, after failures gave the new version up, no node had it any more and every one had a serving pod, in
+	// nanoseconds; infinite: never. serves is since when every node has one.
+	back, serves float64
 }
 
 // sent is how many bytes came from the registry in a span of time.
@@ -130,11 +134,40 @@ func (t *trace) plan(at time.Duration, plan *rollout.Plan) {
 }
 
 // finish takes the result from the recorder, and drops the recorder.
-func (t *trace) finish() {
+func (t *trace) finish(r *simulate.Report) {
 	t.Series = t.recorder.Series()
+	t.back, t.serves = t.cameBack(r.Failures), t.servesFrom()
 	t.Nodes = t.recorder.Nodes()
 	t.recorder = simulate.Recorder{}
 	t.Version.nodes = nil
+}
+
+// cameBack is the value of back.
+func (t *trace) cameBack(failures *simulate.FailureReport) float64 {
+	if failures == nil || failures.GaveUp == "" {
+		return math.Inf(1)
+	}
+	for _, p := range t.Series.Points {
+		if p.At > failures.GaveUpAt && p.Unavailable() == 0 && t.Version.at(p.At) == 0 {
+			return float64(p.At)
+		}
+	}
+	return math.Inf(1)
+}
+
+// servesFrom is the value of serves.
+func (t *trace) servesFrom() float64 {
+	from, down := time.Duration(0), 0
+	for _, p := range t.Series.Points {
+		if down > 0 {
+			from = p.At
+		}
+		down = p.Unavailable()
+	}
+	if down > 0 {
+		return math.Inf(1)
+	}
+	return float64(from)
 }
 
 // end is the last instant at which a node changed.

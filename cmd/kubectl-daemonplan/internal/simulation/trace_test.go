@@ -23,7 +23,7 @@ func traced(t *testing.T, e *experiment, c *candidate) (*outcome, simulate.Repor
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept.finish()
+	kept.finish(new(simulate.Report))
 	return &outcome{candidate: c, Reports: []simulate.Report{report}, Traces: []*trace{kept}}, report
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/text"
-	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
 // headlines say what happened to the new version, a line for each candidate and one for each cause for which nodes do not
@@ -156,7 +155,7 @@ func (o *outcome) storyOf(end ending) string {
 func (o *outcome) wayBack(seeds []int) string {
 	var list []float64
 	for _, seed := range seeds {
-		back := o.back(seed)
+		back := o.Traces[seed].back
 		if math.IsInf(back, 0) {
 			return ""
 		}
@@ -164,22 +163,6 @@ func (o *outcome) wayBack(seeds []int) string {
 	}
 	slices.Sort(list)
 	return fmt.Sprintf("; all were back after %s more", spread(list, asDuration))
-}
-
-// back is when, after failures gave the new version up, no node had it any more and every one had a serving pod, in nanoseconds;
-// infinite: never.
-func (o *outcome) back(seed int) float64 {
-	failures, trace := o.Reports[seed].Failures, o.Traces[seed]
-	if failures == nil || failures.GaveUp == "" {
-		return math.Inf(1)
-	}
-	i := slices.IndexFunc(trace.Series.Points, func(p simulate.Point) bool {
-		return p.At > failures.GaveUpAt && p.Unavailable() == 0 && trace.Version.at(p.At) == 0
-	})
-	if i < 0 {
-		return math.Inf(1)
-	}
-	return float64(trace.Series.Points[i].At)
 }
 
 // share is how many of the nodes, in words if they are all.

@@ -106,7 +106,7 @@ func TestHeatmapIsAboutTheNewVersion(t *testing.T) {
 	changed(3*time.Minute, "got", simulate.NodeBroken, "")
 	changed(4*time.Minute, "got", simulate.NodeSurging, "v2")
 	changed(5*time.Minute, "got", simulate.NodeNew, "v1")
-	tr.finish()
+	tr.finish(new(simulate.Report))
 	want := map[string][]simulate.Change{
 		"never": {{At: 0, State: simulate.NodeOld}},
 		"got": {
