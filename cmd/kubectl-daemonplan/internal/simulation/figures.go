@@ -34,7 +34,8 @@ type cell struct {
 func figures(outcomes []*outcome) []figure {
 	t := comparison{outcomes: outcomes}
 	t.line("ends", t.ends)
-	for _, percent := range []int{50, 90, 99, 100} {
+	t.releases()
+	for _, percent := range t.percents() {
 		t.traced(fmt.Sprintf("time to %d %%", percent), asDuration, func(o *outcome, seed int) (float64, bool) {
 			after, ok := o.reached(seed, percent)
 			return float64(after), ok
@@ -78,6 +79,15 @@ func figures(outcomes []*outcome) []figure {
 	t.line("nodes with the new version", t.updated)
 	t.given()
 	return t.lines
+}
+
+// percents are the shares of nodes of which the table says when the new version was there. Where all runs are about many
+// releases, none of which is the new one, it says so of none.
+func (t *comparison) percents() []int {
+	if !slices.ContainsFunc(t.outcomes, func(o *outcome) bool { return !o.Traces[0].Releases.many() }) {
+		return nil
+	}
+	return []int{50, 90, 99, 100}
 }
 
 // comparison collects the lines of the table.

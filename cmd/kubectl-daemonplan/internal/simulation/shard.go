@@ -95,17 +95,18 @@ type savedOutcome struct {
 
 // savedRun is what a forecast needs of a run. Only that of the first seed has Nodes, Series and Limits.
 type savedRun struct {
-	Run     int
-	Report  simulate.Report
-	Version newVersion
-	Left    []leftNodes
-	Reached time.Duration
-	Back    float64
-	Serves  float64
-	Places  []savedPlaces
-	Nodes   []simulate.NodeHistory
-	Series  simulate.Series
-	Limits  []limitFrom
+	Run      int
+	Report   simulate.Report
+	Version  newVersion
+	Left     []leftNodes
+	Releases releases
+	Reached  time.Duration
+	Back     float64
+	Serves   float64
+	Places   []savedPlaces
+	Nodes    []simulate.NodeHistory
+	Series   simulate.Series
+	Limits   []limitFrom
 }
 
 // savedPlaces are places, without what counts them.
@@ -127,7 +128,8 @@ func saved(o *outcome) []savedRun {
 			continue
 		}
 		s := savedRun{
-			Run: run, Report: o.Reports[run], Version: t.Version, Left: t.Left, Reached: t.reached, Back: t.back,
+			Run: run, Report: o.Reports[run], Version: t.Version, Left: t.Left, Releases: t.Releases,
+			Reached: t.reached, Back: t.back,
 			Serves: t.serves, Nodes: t.Nodes, Limits: t.Limits,
 		}
 		if run == 0 {
@@ -144,7 +146,7 @@ func saved(o *outcome) []savedRun {
 // restore puts a run back into its outcome.
 func (s *savedRun) restore(o *outcome) {
 	t := &trace{
-		Version: s.Version, Left: s.Left, reached: s.Reached, back: s.Back, serves: s.Serves,
+		Version: s.Version, Left: s.Left, Releases: s.Releases, reached: s.Reached, back: s.Back, serves: s.Serves,
 		Nodes: s.Nodes, Series: s.Series, Limits: s.Limits,
 	}
 	for _, p := range s.Places {

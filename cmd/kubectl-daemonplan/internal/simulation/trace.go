@@ -21,6 +21,8 @@ type trace struct {
 	// that is not done.
 	Version newVersion
 	Left    []leftNodes
+	// Releases are the versions that the run worked towards.
+	Releases releases
 	// Happened is what explains the curves, in order of time. Only the trace of the first seed has it.
 	Happened []happening
 	// Explanations are what the plans said of each node. Only the trace of the first seed has them.
@@ -65,6 +67,7 @@ func newTrace(detailed bool, domains ...bounded) *trace {
 // add adds the next record.
 func (t *trace) add(r simulate.Record) {
 	t.Version.record(r)
+	t.Releases.record(r)
 	t.recorder.Record(t.Version.seen(r))
 	if h, ok := happened(&r); ok && t.Explanations != nil {
 		t.Happened = append(t.Happened, h)
@@ -136,6 +139,7 @@ func (t *trace) plan(at time.Duration, plan *rollout.Plan) {
 // finish takes the result from the recorder, and drops the recorder.
 func (t *trace) finish(r *simulate.Report) {
 	t.Series = t.recorder.Series()
+	t.Releases.until(r.Elapsed)
 	t.back, t.serves = t.cameBack(r.Failures), t.servesFrom()
 	t.Nodes = t.recorder.Nodes()
 	t.recorder = simulate.Recorder{}

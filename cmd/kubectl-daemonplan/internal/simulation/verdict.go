@@ -55,6 +55,9 @@ func indented(lines []string) []string {
 
 // story says in one sentence what became of the new version in all runs of the candidate.
 func (o *outcome) story() string {
+	if o.Traces[0].Releases.many() {
+		return o.releasesStory() + "."
+	}
 	var parts []string
 	for _, end := range endings {
 		n := o.count(end)
