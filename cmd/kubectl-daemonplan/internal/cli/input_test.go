@@ -194,7 +194,7 @@ func TestBadInput(t *testing.T) {
 		{"zero time", "usage: it would mean that there is none", "", []string{"--now", "0001-01-01T00:00:00Z"},
 			"--now 0001-01-01T00:00:00Z: must be a time such as 2026-03-02T09:15:00Z"},
 		{"empty file name", "usage", "", []string{"-f", ""}, "--filename must not be empty"},
-		{"argument", "usage: a forgotten -f", "", []string{"dump.yaml"}, `there is no command "dump.yaml"; there are: canary, diff, explain, forecast, get, ` +
+		{"argument", "usage: a forgotten -f", "", []string{"dump.yaml"}, `there is no command "dump.yaml"; there are: canary, diff, explain, forecast, get, merge, ` +
 			"plan, pods, policy, revisions, rollout, simulate, study, suggest, watch; files are given with -f"},
 		{"file for a set", "the same", "", []string{"plan", "dump.yaml"}, `unexpected argument "dump.yaml": SET is the name of a set; files are given with -f dump.yaml`},
 		{"format of an explanation", "usage: it would be ignored", "", []string{"explain", "a", "-o", "json"}, "unknown shorthand flag: 'o' in -o; see kubectl daemonplan explain --help"},
