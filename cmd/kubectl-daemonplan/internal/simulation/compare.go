@@ -49,7 +49,7 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 	domains := e.domains()
 	var jobs []int
 	for job := range len(outcomes) * e.Seeds {
-		if e.part.has(job % e.Seeds) {
+		if e.shard.has(job % e.Seeds) {
 			jobs = append(jobs, job)
 		}
 	}

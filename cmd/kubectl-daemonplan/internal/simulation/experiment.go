@@ -160,7 +160,7 @@ type experiment struct {
 	Texts []source
 
 	there *objects.Set // the set of the cluster that is meant; nil: the cluster was not read
-	part  part         // of the runs that are made
+	shard shardNumber  // of the runs that are made
 }
 
 // source is a file that was read.

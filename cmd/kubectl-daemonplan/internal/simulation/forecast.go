@@ -33,23 +33,23 @@ func (p *program) forecastCommand() *cobra.Command {
 		Use: "forecast", Short: "Forecast how long a rollout takes", Long: forecastLong, Example: forecastExample,
 		RunE: func(c *cobra.Command, _ []string) error {
 			q.ctx = c.Context()
-			part, err := parsePart(shard, p.variable(jobIndex))
+			number, err := parseShard(shard, p.variable(jobIndex))
 			if err != nil {
 				return err
 			}
-			return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form, part)
+			return p.forecast(&q, &objects.Files{Stdin: p.Stdin}, &form, number)
 		},
 	}
 	c.Flags().SortFlags = false
 	q.flags(c.Flags())
-	c.Flags().StringVar(&shard, "shard", "", "make only the `I/N` part of the runs, such as 2/8, and print it for "+
+	c.Flags().StringVar(&shard, "shard", "", "make shard `I/N` of the runs only, such as 2/8, and print it for "+
 		"kubectl daemonplan merge; N alone takes the number from an Indexed Job")
 	form.flags(c, true, formatPrometheus)
 	p.from(c, &q)
 	return c
 }
 
-func (p *program) forecast(q *question, f *objects.Files, form *format, of part) error {
+func (p *program) forecast(q *question, f *objects.Files, form *format, of shardNumber) error {
 	gates, err := parseGates(form.FailIf)
 	if err := errors.Join(q.check(), form.Output.Check(), of.check(q, form), err); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p *program) forecast(q *question, f *objects.Files, form *format, of part)
 	if err := e.timed(); err != nil {
 		return err
 	}
-	e.part = of
+	e.shard = of
 	p.warn(e)
 	outcomes, err := p.compare(e, nil)
 	if err == nil {

@@ -76,8 +76,8 @@ func (p *program) printShard(e *experiment, outcomes []*outcome) error {
 	return json.NewEncoder(p.Stdout).Encode(s)
 }
 
-// check refuses flags that a part of a forecast has no use for: the answer is printed, and judged, when the parts are merged.
-func (s part) check(q *question, form *format) error {
+// check refuses flags that a shard has no use for: the answer is printed, and judged, when the shards are merged.
+func (s shardNumber) check(q *question, form *format) error {
 	switch {
 	case s.Of == 0:
 		return nil

@@ -20,40 +20,41 @@ import (
 	"github.com/daemonplan/daemonplan/rollout/simulate"
 )
 
-// part is a part of the runs of a forecast: those of every Of-th seed, from seed Index on. The zero value is all of them.
-type part struct{ Index, Of int }
+// shardNumber says which runs of a forecast are made: those of every Of-th seed, from seed Index on. The zero value is all of
+// them.
+type shardNumber struct{ Index, Of int }
 
-// has reports whether the run with that number, from 0 on, is in the part.
-func (s part) has(run int) bool { return s.Of == 0 || run%s.Of == s.Index }
+// has reports whether the run with that number, from 0 on, is in the shard.
+func (s shardNumber) has(run int) bool { return s.Of == 0 || run%s.Of == s.Index }
 
 // jobIndex is the variable that a Kubernetes Indexed Job sets in its pods: the number of the pod, from 0 on.
 const jobIndex = "JOB_COMPLETION_INDEX"
 
-// parsePart reads the flag --shard: "2/8" is the second of eight, and "8" is the one of eight whose index an Indexed Job gives,
+// parseShard reads the flag --shard: "2/8" is the second of eight, and "8" is the one of eight whose index an Indexed Job gives,
 // from 0 on.
-func parsePart(flag, jobs string) (part, error) {
+func parseShard(flag, jobs string) (shardNumber, error) {
 	if flag == "" {
-		return part{}, nil
+		return shardNumber{}, nil
 	}
 	number, count, given := strings.Cut(flag, "/")
 	if !given {
 		count = number
 		index, err := strconv.Atoi(jobs)
 		if err != nil {
-			return part{}, fmt.Errorf("--shard %s: it is I/N, such as 2/8; N alone is for the pods of an Indexed Job, in which "+
-				"%s is a number from 0 on; here it is %s", quoted(flag), jobIndex, quoted(jobs))
+			return shardNumber{}, fmt.Errorf("--shard %s: it is I/N, such as 2/8; N alone is for the pods of an Indexed Job, in "+
+				"which %s is a number from 0 on; here it is %s", quoted(flag), jobIndex, quoted(jobs))
 		}
 		number = strconv.Itoa(index + 1)
 	}
 	i, err := strconv.Atoi(number)
 	n, err2 := strconv.Atoi(count)
 	if err := errors.Join(err, err2); err != nil || n < 1 || i < 1 || i > n {
-		return part{}, fmt.Errorf("--shard %s: it is I/N, where I is one of the N shards, from 1 to N", quoted(flag))
+		return shardNumber{}, fmt.Errorf("--shard %s: it is I/N, where I is one of the N shards, from 1 to N", quoted(flag))
 	}
-	return part{Index: i - 1, Of: n}, nil
+	return shardNumber{Index: i - 1, Of: n}, nil
 }
 
-// shard is a part of a forecast, as it is printed: one line of JSON.
+// shard is some of the runs of a forecast, as they are printed: one line of JSON.
 type shard struct {
 	// Daemonplan says what it is, in which format.
 	Daemonplan string `json:"daemonplan"`
@@ -157,14 +158,14 @@ func (s *savedRun) restore(o *outcome) {
 	o.Reports[s.Run], o.Traces[s.Run] = s.Report, t
 }
 
-// shardOf is the part of the forecast that was made.
+// shardOf is the shard of the runs that were made.
 func (e *experiment) shardOf(outcomes []*outcome) (*shard, error) {
 	question, err := e.digest()
 	if err != nil {
 		return nil, err
 	}
 	s := &shard{
-		Daemonplan: shardFormat, Shard: e.part.Index + 1, Of: e.part.Of, Question: question, Seed: e.Seed, Seeds: e.Seeds,
+		Daemonplan: shardFormat, Shard: e.shard.Index + 1, Of: e.shard.Of, Question: question, Seed: e.Seed, Seeds: e.Seeds,
 		Notes: e.Notes, Derived: e.Derived,
 	}
 	var all []savedOutcome
@@ -242,10 +243,10 @@ func complete(shards []*shard) error {
 	files := make(map[int]string)
 	for _, s := range shards {
 		switch before, twice := files[s.Shard]; {
-		case s.Question != first.Question || s.Of != first.Of || len(s.Specs) != len(first.Specs):
+		case s.Question != first.Question || s.Of != first.Of || s.Seeds != first.Seeds || len(s.Specs) != len(first.Specs):
 			return fmt.Errorf("%s and %s are shards of different forecasts: the flags, the files or the versions of the command "+
 				"were not the same", first.file, s.file)
-		case s.Shard < 1 || s.Shard > s.Of || s.Seeds < 1 || s.Seeds > maxSeeds:
+		case s.Shard < 1 || s.Shard > s.Of || s.Of > s.Seeds || s.Seeds > maxSeeds:
 			return fmt.Errorf("%s: there is no shard %d of %d", s.file, s.Shard, s.Of)
 		case twice:
 			wrong = append(wrong, fmt.Errorf("shard %d of %d is there twice: in %s and in %s", s.Shard, s.Of, before, s.file))
@@ -305,7 +306,7 @@ func (s *shard) restore(outcomes []*outcome) error {
 	if len(all) != len(outcomes) {
 		return fmt.Errorf("it has runs of %d specs, not of %d", len(all), len(outcomes))
 	}
-	of := part{s.Shard - 1, s.Of}
+	of := shardNumber{s.Shard - 1, s.Of}
 	for i, o := range outcomes {
 		for list, into := range map[*[]savedRun]*outcome{&all[i].Runs: o, &all[i].AtOnce: o.AtOnce} {
 			for j := range *list {

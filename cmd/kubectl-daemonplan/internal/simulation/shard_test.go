@@ -65,6 +65,10 @@ func TestMergeRefuses(t *testing.T) {
 		{"cut off", one + two[:len(two)/2], "cut off or changed"},
 		{"no shard", "hello\n", "there is no shard in it"},
 		{"other JSON", "{}\n", "this version of the command merges"},
+		{"fewer runs", one + strings.Replace(two, `"seeds":4`, `"seeds":9`, 1), "shards of different forecasts"},
+		{"too many", strings.Replace(one, `"of":2`, `"of":1000000000`, 1), "there is no shard 1 of 1000000000"},
+		{"no runs", strings.NewReplacer(`"seeds":4`, `"seeds":0`).Replace(one), "there is no shard 1 of 2"},
+		{"changed runs", two + strings.Replace(one, `"runs":"H4sI`, `"runs":"H4sJ`, 1), "shard 1: "},
 		{"no such number", strings.Replace(one, `"shard":1`, `"shard":5`, 1), "there is no shard 5 of 2"},
 		{"runs of another", strings.Replace(one, `"shard":1`, `"shard":2`, 1) + strings.Replace(two, `"shard":2`, `"shard":1`, 1), "is not one of it"},
 	} {
@@ -94,13 +98,13 @@ func TestMergeRefuses(t *testing.T) {
 
 // In a pod of an Indexed Job the number of the shard is that of the pod.
 func TestShardOfJob(t *testing.T) {
-	for flag, want := range map[string]part{"": {}, "8": {Index: 3, Of: 8}, "2/8": {Index: 1, Of: 8}, "4": {Index: 3, Of: 4}} {
-		if got, err := parsePart(flag, "3"); err != nil || got != want {
+	for flag, want := range map[string]shardNumber{"": {}, "8": {Index: 3, Of: 8}, "2/8": {Index: 1, Of: 8}, "4": {Index: 3, Of: 4}} {
+		if got, err := parseShard(flag, "3"); err != nil || got != want {
 			t.Errorf("--shard %s: %+v, %v; want %+v", flag, got, err, want)
 		}
 	}
 	for _, value := range []string{"", "x", "8"} {
-		if got, err := parsePart("8", value); err == nil {
+		if got, err := parseShard("8", value); err == nil {
 			t.Errorf("the job says %q, and it is %+v", value, got)
 		}
 	}
@@ -109,9 +113,9 @@ func TestShardOfJob(t *testing.T) {
 			for run := range seeds {
 				n := 0
 				for i := range of {
-					n += one(part{i, of}.has(run))
+					n += one(shardNumber{i, of}.has(run))
 				}
-				if n != 1 || !(part{}).has(run) {
+				if n != 1 || !(shardNumber{}).has(run) {
 					t.Fatalf("run %d is in %d of %d shards", run, n, of)
 				}
 			}
@@ -127,7 +131,7 @@ func TestForecastJob(t *testing.T) {
 	}
 	args := job.Spec.Template.Spec.Containers[0].Args
 	for i := range *job.Spec.Completions {
-		if of, err := parsePart(strings.TrimPrefix(args[len(args)-1], "--shard="), strconv.Itoa(int(i))); err != nil || of != (part{int(i), int(*job.Spec.Completions)}) {
+		if of, err := parseShard(strings.TrimPrefix(args[len(args)-1], "--shard="), strconv.Itoa(int(i))); err != nil || of != (shardNumber{int(i), int(*job.Spec.Completions)}) {
 			t.Fatalf("pod %d of %d makes %+v: %v", i, *job.Spec.Completions, of, err)
 		}
 	}
