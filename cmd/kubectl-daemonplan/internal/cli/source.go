@@ -35,6 +35,7 @@ type source struct {
 	controller string
 	timing     bool
 	timeout    time.Duration // of a watch; 0: it has none
+	learn      string        // file that a watch writes a world into; empty: none
 
 	// These two are for plan, explain and diff.
 	change     string

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/objects"
+	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/simulation"
 	"github.com/daemonplan/daemonplan/cmd/kubectl-daemonplan/internal/watch"
 )
 
@@ -39,7 +42,10 @@ const watchExample = `
   # In a script: wait until the rollout is complete, and fail if it stops
   kubectl daemonplan watch ds/node-agent -n kube-system > rollout.log && ./smoke-test
 
-  # The same, for at most half an hour
+  # Learn from a rollout how long pods take to start and to stop, for the forecast of the next one
+  kubectl daemonplan watch ds/node-agent -n kube-system --learn world.yaml
+
+  # In a script, for at most half an hour
   kubectl daemonplan watch ds/node-agent -n kube-system --timeout 30m > rollout.log`
 
 func (p *program) watchCommand() *cobra.Command {
@@ -53,6 +59,8 @@ func (p *program) watchCommand() *cobra.Command {
 	s.settingFlags(f)
 	s.controllerFlag(f)
 	s.clusterFlags(f)
+	f.StringVar(&s.learn, "learn", "",
+		"at the end, write a world `FILE` for forecasts: how long pods took to start and to stop")
 	f.DurationVar(&s.timeout, "timeout", 0,
 		"end with exit code 1 after this `DURATION` if the rollout is not complete by then; 0 waits forever")
 	c.ValidArgsFunction = s.complete
@@ -94,10 +102,48 @@ func (s *source) watch(ctx context.Context, set string) error {
 		}
 		return err
 	}
-	if onScreen {
-		return watch.Screen(ctx, watched, s.settings, s.streams.In, s.streams.Out)
+	var from watch.Source = watched
+	var learner simulation.Learner
+	if s.learn != "" {
+		from = learning{watched, &learner}
 	}
-	return watch.Lines(ctx, watched, s.settings, &s.direct)
+	if onScreen {
+		err = watch.Screen(ctx, from, s.settings, s.streams.In, s.streams.Out)
+	} else {
+		err = watch.Lines(ctx, from, s.settings, &s.direct)
+	}
+	return errors.Join(err, s.write(&learner))
+}
+
+// learning is a source from which somebody learns at each look.
+type learning struct {
+	watch.Source
+	learner *simulation.Learner
+}
+
+// Input is that of the source.
+func (l learning) Input() (*objects.Input, *objects.Set, error) {
+	in, set, err := l.Source.Input()
+	if in != nil && set != nil && err == nil {
+		l.learner.See(in, set, time.Now())
+	}
+	return in, set, err
+}
+
+// write writes what was learnt, if that was asked for.
+func (s *source) write(learner *simulation.Learner) error {
+	if s.learn == "" {
+		return nil
+	}
+	world, err := learner.World()
+	if err == nil {
+		err = os.WriteFile(s.learn, []byte(world), 0o644) //nolint:gosec // it is for others to read, as manifests are
+	}
+	if err != nil {
+		return fmt.Errorf("--learn %s: %w", s.learn, err)
+	}
+	fmt.Fprintf(s.streams.ErrOut, "wrote %s: forecast and simulate take it with --world\n", s.learn)
+	return nil
 }
 
 // limited is a context that ends with the timeout.

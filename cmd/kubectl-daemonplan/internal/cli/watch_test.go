@@ -2,6 +2,8 @@ package cli
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -45,6 +47,30 @@ func TestWatchLines(t *testing.T) {
 		if code != c.code || !regexp.MustCompile(c.stdout).MatchString(stdout) || !regexp.MustCompile(c.stderr).MatchString(stderr) {
 			t.Errorf("%s (%s): exit code %d\n%s%s", c.name, c.why, code, stdout, stderr)
 		}
+	}
+}
+
+// TestWatchLearns: a watch writes what it has learnt, or says that there was nothing to learn.
+func TestWatchLearns(t *testing.T) {
+	t.Parallel()
+	server := fakeapi.NewRollout(t, fakeapi.Rolling)
+	for _, node := range []string{"a", "b", "c"} {
+		server.Put(fakeapi.Pod(node, "v2", true))
+	}
+	file := filepath.Join(t.TempDir(), "world.yaml")
+	code, stdout, stderr := live(server.Kubeconfig(t, "web"), "-", "watch", "--learn", file)
+	if code != 2 || !strings.Contains(stderr, "--learn "+file+": no pod of web/agent started or stopped, so that there is nothing to learn") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for _, node := range []string{"a", "b", "c"} {
+		pod := strings.Replace(fakeapi.Pod(node, "v2", true), `"conditions":[`,
+			`"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2019-12-31T23:59:53Z"},`, 1)
+		server.Put(pod)
+	}
+	code, stdout, stderr = live(server.Kubeconfig(t, "web"), "-", "watch", "--learn", file)
+	text, err := os.ReadFile(file)
+	if code != 0 || err != nil || !strings.Contains(string(text), "  - ready: 7s # ") || stderr != "wrote "+file+": forecast and simulate take it with --world\n" {
+		t.Errorf("exit code %d, %v\n%s%s%s", code, err, stdout, stderr, text)
 	}
 }
 

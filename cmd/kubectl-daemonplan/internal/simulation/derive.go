@@ -106,7 +106,7 @@ func (d *Derived) stop(pods []*corev1.Pod, events []*corev1.Event, spec rollout.
 	d.Grace = grace
 	d.say("it takes up to %s to stop, its grace period: how long pods take is not known; the events of pods that were replaced "+
 		"in the last hour tell it, if the dump has them (kubectl get nodes,pods,controllerrevisions,ds,events -A), and so does "+
-		"stop in the kubelets of --world", asDuration(float64(d.Grace)))
+		"kubectl daemonplan watch --learn during a rollout; --world takes it as stop in kubelets", asDuration(float64(d.Grace)))
 	return simulate.Fixed(d.Grace)
 }
 
