@@ -23,8 +23,8 @@ import (
 	agent "github.com/daemonplan/daemonplan/test/integration/kubelet"
 )
 
-// moment is what happens at a time to a DaemonSet, in a simulation and in the cluster: events or a change, because which of the two
-// the controller sees first is chance.
+// moment is what happens at a time to a DaemonSet, in a simulation and in the cluster: events or a change, because which of the
+// two the controller sees first is chance.
 type moment struct {
 	// happens does in the cluster what the events do in the simulation. Nil: nothing happens.
 	events  []simulate.Event
@@ -65,14 +65,25 @@ func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
 	w.stays("that is the end", 2*time.Second, ended)
 	created, _, peak := w.counts()
-	if created != report.Created || peak != report.Unavailable.Peak+m.away-m.fresh {
+	if created != report.Created || !w.isPeak(peak, report.Unavailable.Peak+m.away-m.fresh) {
 		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down (%d more, %d less)", created, peak, report.Created,
 			report.Unavailable.Peak, m.away, m.fresh)
 	}
 }
 
-// aged waits until no pod can be made within the second of one that is there: of the two the controller would look at the first by
-// name, which is chance.
+// isPeak reports whether so many nodes may have been down at once where so many were predicted. These controllers list their pods
+// twice in a sync, to create some and to delete some: a pod that is gone in between is in neither count, and another one goes.
+// That is chance, and at most as many as maxUnavailable allows go so.
+func (w *predicted) isPeak(peak, predicted int) bool {
+	more := 0
+	if rolling := w.current().Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+		more = rolling.MaxUnavailable.IntValue()
+	}
+	return peak >= predicted && peak <= predicted+more
+}
+
+// aged waits until no pod can be made within the second of one that is there: of the two the controller would look at the first
+// by name, which is chance.
 func (w *predicted) aged() {
 	w.Helper()
 	w.waitFor("a second of no pod", w.podsText, func() error {
@@ -181,8 +192,8 @@ func states(pods []*corev1.Pod) map[string]string {
 	return states
 }
 
-// numbered has the numbers and names of revisions, the oldest first. It leaves out the names of those that are made with libraries
-// of another version, which write the data that a name is the hash of in another way.
+// numbered has the numbers and names of revisions, the oldest first. It leaves out the names of those that are made with
+// libraries of another version, which write the data that a name is the hash of in another way.
 func (w *predicted) numbered(revisions []*appsv1.ControllerRevision) []string {
 	var names []string
 	for _, revision := range revisions {
@@ -234,8 +245,8 @@ func both(changes ...func(*appsv1.DaemonSet)) func(*appsv1.DaemonSet) {
 	}
 }
 
-// desired waits until the controller knows how many nodes are to have a pod. It does not look at a node whose pod may stay although
-// no new one may come, unless something else happens: a change of the DaemonSet does.
+// desired waits until the controller knows how many nodes are to have a pod. It does not look at a node whose pod may stay
+// although no new one may come, unless something else happens: a change of the DaemonSet does.
 func (w *predicted) desired(nodes int32) {
 	w.Helper()
 	w.waitFor("the nodes", w.podsText, func() error {
@@ -304,7 +315,8 @@ func (w *predicted) tainted(effect corev1.TaintEffect, strategy func(*appsv1.Dae
 		w.desired(4)
 		w.eachPod(6, func(pod *corev1.Pod) error { return client.IgnoreNotFound(w.Delete(w.Context(), pod)) })
 	}})
-	// An outdated pod that a taint lets stay is deleted, and the new one must not come; with surge one may come that is never bound.
+	// An outdated pod that a taint lets stay is deleted, and the new one must not come; with surge one may come that is never
+	// bound.
 	if strings.Contains(updated, "unbound") {
 		more = 0
 	}
@@ -344,8 +356,8 @@ func (w *predicted) evicted(strategy func(*appsv1.DaemonSet)) {
 	w.comesTo(simulate.EndDone, "7 v2 ready", lose(5, 6))
 }
 
-// revised: the template changes again when an update is half done. Pods of three revisions are there when the update goes on: to the
-// newest, or back to the first.
+// revised: the template changes again when an update is half done. Pods of three revisions are there when the update goes on: to
+// the newest, or back to the first.
 func (w *predicted) revised(to string, strategy func(*appsv1.DaemonSet)) {
 	w.halfway()
 	w.comesTo(simulate.EndDone, "4 v1 ready, 3 v2 ready", moment{change: tag("v3")})
@@ -362,7 +374,8 @@ func (w *predicted) deletedByHand(nodes ...int) moment {
 	}}
 }
 
-// claims: the pods share a claim that only one pod may use. One of them runs, and gives the claim to another one when it is deleted.
+// claims: the pods share a claim that only one pod may use. One of them runs, and gives the claim to another one when it is
+// deleted.
 func (w *predicted) claims(strategy func(*appsv1.DaemonSet), updated string) {
 	meta := metav1.ObjectMeta{Name: w.namespace, Namespace: w.namespace, Annotations: map[string]string{
 		"pv.kubernetes.io/bind-completed": "yes", // there is no controller that binds claims
@@ -382,14 +395,17 @@ func (w *predicted) claims(strategy func(*appsv1.DaemonSet), updated string) {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
 		}}}
 	})
+	served := map[int]bool{w.with("v1 ready")[0]: true}
 	w.comesTo(simulate.EndStuck, updated, moment{change: tag("v2"), fresh: 3, chance: !strings.Contains(updated, "v1")})
-	after := w.deletedByHand(append(w.with("v1 ready"), w.with("v2 ready")...)[0])
-	after.chance, after.fresh = true, 3
+	holder := append(w.with("v1 ready"), w.with("v2 ready")...)[0]
+	served[holder] = true
+	after := w.deletedByHand(holder)
+	after.chance, after.fresh = true, w.nodes-len(served)
 	w.comesTo(simulate.EndStuck, "1 v2 ready, 3 v2 unbound", after)
 }
 
-// unready: the pods of a new revision never become ready. The update stands still with as many of them as the budget lets it take,
-// also when another node loses its pod then, until the template changes: back, or to one whose pods do.
+// unready: the pods of a new revision never become ready. The update stands still with as many of them as the budget lets it
+// take, also when another node loses its pod then, until the template changes: back, or to one whose pods do.
 func (w *predicted) unready(strategy func(*appsv1.DaemonSet), stands, evicted, to string) {
 	behaviors.Store(w.namespace, func(pod *corev1.Pod) agent.Behavior {
 		if strings.HasPrefix(state(pod), "v2 ") {
@@ -428,7 +444,8 @@ func (w *predicted) joined(strategy func(*appsv1.DaemonSet)) {
 	w.comesTo(simulate.EndDone, "6 v2 ready", moment{change: strategy, away: 2})
 }
 
-// orphaned: a node has gone, and its pod is not collected yet, when an update with surge begins. So many pods are made before it is.
+// orphaned: a node has gone, and its pod is not collected yet, when an update with surge begins. So many pods are made before it
+// is.
 func (w *predicted) orphaned(made int) {
 	w.installed(int32(w.nodes), rolling(0, 2))
 	w.removeNode(0)
@@ -464,8 +481,8 @@ func (w *predicted) collect(node int) {
 	w.eachPod(node, func(pod *corev1.Pod) error { return w.Delete(w.Context(), pod, client.GracePeriodSeconds(0)) })
 }
 
-// selected: with the template its node selector changes when an update is half done. Pods on nodes that no longer match go, that of a
-// node whose label goes too, and all come back when the template no longer asks for the label.
+// selected: with the template its node selector changes when an update is half done. Pods on nodes that no longer match go, that
+// of a node whose label goes too, and all come back when the template no longer asks for the label.
 func (w *predicted) selected(strategy func(*appsv1.DaemonSet)) {
 	for _, i := range []int{0, 1, 4, 5} {
 		w.editNode(w.node(i), func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
