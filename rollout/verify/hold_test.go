@@ -28,6 +28,8 @@ func TestVerifyAcceptsHolds(t *testing.T) {
 		{name: "more than there are", why: "T2: as many as can be held", scene: handFleet(outdatedABCD(), partitionOf("9"))},
 		{name: "a keep node first", why: "T2: it could not be updated anyway", scene: handFleet(outdatedABCD(), tainted("d"), partitionOf("1"))},
 		{name: "the selector's nodes next", why: "T2: they are held anyway", scene: handFleet(outdatedABCD(), handSelecting("a", "b"), partitionOf("2"))},
+		{name: "a patch in flight", why: "T2: it may bring the update, so that b is held for a", scene: handFleet(handPods("available", "a-old", "b-old"),
+			atMost("4"), partitionOf("1"), handPatching("uid-a-old"))},
 		{name: "an updated node takes no place", why: "T2: it is never held", scene: handFleet(handPods("available", "a-new", "b-old", "c-old"), partitionOf("1"))},
 		{name: "paused and begun", why: "T4: what waits for its hook is finished", scene: handFleet(handPods("available", "a-old", "b-old"),
 			inPlaceBy(inplace.IfPossible), inStateOf(lifecycle.PreparingUpdate, "b-old"), handStrategy(func(s *rollout.Strategy) { s.Paused = true }))},
@@ -77,6 +79,11 @@ func handInstallation() change {
 		partitionOf("1")(s)
 		s.spec.Strategy.PartitionedScaling = true
 	}
+}
+
+// handPatching has a patch of these pods in flight.
+func handPatching(uids ...types.UID) change {
+	return func(s *handmade) { s.snapshot.InFlight.Patches = uids }
 }
 
 // lostOnHeld has an empty node a, which partition holds. The pod of c shows that the old revision is the stable one.
@@ -139,6 +146,11 @@ func TestVerifyPartition(t *testing.T) {
 	runViolations(t, []violationRow{
 		{
 			name: "a held pod is deleted", why: "V5: a and b keep what they have", scene: held,
+			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 5, mention: "delete of the outdated pod b-old begins a held node (partition)",
+		},
+		{
+			name: "another one is deleted while a patch is in flight", why: "V5: both nodes could end updated",
+			scene: handFleet(handPods("available", "a-old", "b-old"), atMost("4"), partitionOf("1"), handPatching("uid-a-old")),
 			plant: func(s *handmade) { s.delete("b-old").bring() }, want: 5, mention: "delete of the outdated pod b-old begins a held node (partition)",
 		},
 		{

@@ -65,19 +65,21 @@ func (w *predicted) comesTo(end simulate.End, pods string, m moment) {
 	w.waitFor(fmt.Sprintf("the end %s, with the status %+v", pods, counts), w.podsText, ended)
 	w.stays("that is the end", 2*time.Second, ended)
 	created, _, peak := w.counts()
-	if created != report.Created || !w.isPeak(peak, report.Unavailable.Peak+m.away-m.fresh) {
+	if created != report.Created || !w.isPeak(peak, report.Unavailable.Peak+m.away-m.fresh, report.Deleted) {
 		w.Errorf("%d pods made, %d nodes down at once; predicted were %d, and %d down (%d more, %d less)", created, peak, report.Created,
 			report.Unavailable.Peak, m.away, m.fresh)
 	}
 }
 
-// isPeak reports whether so many nodes may have been down at once where so many were predicted. These controllers list their pods
-// twice in a sync, to create some and to delete some: a pod that is gone in between is in neither count, and another one goes.
-// That is chance, and at most as many as maxUnavailable allows go so.
-func (w *predicted) isPeak(peak, predicted int) bool {
+// isPeak reports whether so many nodes may have been down at once where so many were predicted, in an update that deletes so many
+// pods. These controllers list their pods twice in a sync, to create some and to delete some. A pod that is gone in between is in
+// neither count, and one more goes, which is chance. No more can than maxUnavailable allows at a time, and none before as many
+// have gone.
+func (w *predicted) isPeak(peak, predicted, deleted int) bool {
 	more := 0
 	if rolling := w.current().Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-		more = rolling.MaxUnavailable.IntValue()
+		budget := rolling.MaxUnavailable.IntValue()
+		more = min(max(deleted-budget, 0), budget)
 	}
 	return peak >= predicted && peak <= predicted+more
 }
@@ -122,10 +124,7 @@ func (w *predicted) simulation(m moment) (*simulate.Simulation, simulate.Report,
 
 // hasEnded reports what is not yet as a simulation ended.
 func (w *predicted) hasEnded(pods string, counts status.Counts, run *simulate.Simulation, chance bool) error {
-	var are []*corev1.Pod
-	for _, pod := range w.all() {
-		are = append(are, &pod)
-	}
+	are := w.each()
 	ds := w.current()
 	s := ds.Status
 	said := status.Counts{
@@ -167,6 +166,16 @@ func state(pod *corev1.Pod) string {
 	default:
 		return tag + " unready"
 	}
+}
+
+// each are the pods of the world.
+func (w *predicted) each() []*corev1.Pod {
+	w.Helper()
+	var pods []*corev1.Pod
+	for _, pod := range w.all() {
+		pods = append(pods, &pod)
+	}
+	return pods
 }
 
 // summary says how many pods there are in each state, as "2 v1 ready, 5 v2 ready".

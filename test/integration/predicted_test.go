@@ -183,11 +183,8 @@ func (w *predicted) change(edit func(*appsv1.DaemonSet), options ...client.Patch
 	edit(after)
 	set := w.as(after)
 	stored := w.as(before)
-	if strategy := before.Spec.UpdateStrategy.RollingUpdate; strategy != nil {
-		// What lies beyond may have changed since, and is sent again.
-		for name := range w.beyond {
-			unstructured.RemoveNestedField(stored.Object, "spec", "updateStrategy", "rollingUpdate", name)
-		}
+	for name := range w.beyond { // it may have changed since, and is sent again
+		unstructured.RemoveNestedField(stored.Object, "spec", "updateStrategy", "rollingUpdate", name)
 	}
 	if err := w.Patch(w.Context(), set, client.MergeFrom(stored), options...); err != nil {
 		w.Fatal(err)
@@ -332,7 +329,7 @@ func (w *predicted) updates(strategy ...func(*appsv1.DaemonSet)) {
 		return nil
 	})
 	created, deleted, peak := w.counts()
-	if created != w.nodes || deleted != w.nodes || created != report.Created || !w.isPeak(peak, report.Unavailable.Peak) {
+	if created != w.nodes || deleted != w.nodes || created != report.Created || !w.isPeak(peak, report.Unavailable.Peak, report.Deleted) {
 		w.Errorf("%d pods made, %d deleted, %d nodes down at once; predicted were %d and %d down", created, deleted, peak,
 			report.Created, report.Unavailable.Peak)
 	}
@@ -364,6 +361,12 @@ func (w *predicted) loses(deleted int, comesTo string) {
 		w.Fatalf("predicted are deletes on %v, without %v", doomed, spared)
 	}
 	w.comesTo(simulate.EndStuck, comesTo, moment{change: tag("v2"), model: []simulate.Kubelet{model}, chance: true, fresh: len(lost)})
+	w.stays("it stands still", 3*time.Second, func() error {
+		if now := summary(w.each()); now != comesTo {
+			return fmt.Errorf("there are %s", now)
+		}
+		return nil
+	})
 }
 
 // surges: where no second pod can be bound, the first node that surges is the last one.

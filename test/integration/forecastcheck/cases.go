@@ -7,8 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/daemonplan/daemonplan/examples/controller/controller"
 )
 
 // span is a time that is drawn anew each time, all between its ends alike.
@@ -27,7 +25,7 @@ type scenario struct {
 	// weak nodes are every 33rd. Their pods never become ready, or the nodes die some time after the rollout began.
 	neverReady bool
 	die        time.Duration
-	// planned: the example controller does it, with the strategy.
+	// strategy of the example controller, which does the rollout then; empty: the DaemonSet controller does.
 	strategy string
 }
 
@@ -95,14 +93,6 @@ func cases() []scenario {
 // annotated leaves the update to the example controller.
 func annotated(ds *appsv1.DaemonSet) {
 	ds.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
-}
-
-// set is the DaemonSet of a case.
-func (c *scenario) set(ds *appsv1.DaemonSet) {
-	c.change(ds)
-	if c.strategy != "" {
-		ds.Annotations = map[string]string{controller.StrategyAnnotation: c.strategy}
-	}
 }
 
 // world is what a user would tell the command of it: the times, and what goes wrong.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/daemonplan/daemonplan/examples/controller/controller"
 	"github.com/daemonplan/daemonplan/test/integration/auditor"
 	"github.com/daemonplan/daemonplan/test/integration/controlplane"
 )
@@ -111,7 +112,10 @@ func (c *scenario) daemonSet() *appsv1.DaemonSet {
 	ds.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	ds.Spec.Template.Labels = map[string]string{"app": "agent"}
 	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: image(1)}}
-	c.set(ds)
+	c.change(ds)
+	if c.strategy != "" {
+		ds.Annotations = map[string]string{controller.StrategyAnnotation: c.strategy}
+	}
 	return ds
 }
 
@@ -211,20 +215,14 @@ func (f *fleet) kwokStages() string {
 				weak = append(weak, fmt.Sprintf("node-%04d", i))
 			}
 		}
-		healthy = notIn(".spec.nodeName", weak)
+		healthy = fmt.Sprintf("- {key: .spec.nodeName, operator: NotIn, values: ['%s']}", strings.Join(weak, "', '"))
 	}
 	delay := func(s span) string {
 		return fmt.Sprintf("{durationMilliseconds: %d, jitterDurationMilliseconds: %d}", s.from.Milliseconds(),
 			max(s.to, time.Millisecond).Milliseconds())
 	}
-	_, text, _ := strings.Cut(stagesText, "\napiVersion")
 	return strings.NewReplacer("START", delay(f.create), "READY", delay(f.ready), "STOP", delay(f.stop), "HEALTHY", healthy).
-		Replace("apiVersion" + text)
-}
-
-// notIn selects what is none of the values.
-func notIn(key string, values []string) string {
-	return fmt.Sprintf("- {key: '%s', operator: NotIn, values: ['%s']}", key, strings.Join(values, "', '"))
+		Replace(stagesText)
 }
 
 // manifest is the DaemonSet with another version, as a user would apply it.

@@ -77,10 +77,15 @@ func (s settings) check(ctx context.Context, c scenario, p programs, stderr io.W
 // settle waits until the limits of requests have filled up again, all pods are available, and the status says what there is.
 func (f *fleet) settle() error {
 	const quiet = 15 * time.Second
+	return wait(f.cluster.Context(), quiet)
+}
+
+// wait fails if the context ends before the time is over.
+func wait(ctx context.Context, d time.Duration) error {
 	select {
-	case <-f.cluster.Context().Done():
-		return context.Cause(f.cluster.Context())
-	case <-time.After(quiet):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -197,7 +202,9 @@ func (s settings) rollOut(f *fleet, version int) (took time.Duration, peak int, 
 		return 0, 0, err
 	}
 	if f.die > 0 {
-		time.Sleep(f.die - time.Since(begin))
+		if err := wait(ctx, f.die-time.Since(begin)); err != nil {
+			return 0, 0, err
+		}
 		if err := f.kill(ctx); err != nil {
 			return 0, 0, err
 		}

@@ -23,7 +23,7 @@ type outcome struct {
 	// Reports and Traces are those of each seed. The trace of the first seed has the history of each node.
 	Reports []simulate.Report
 	Traces  []*trace
-	// AtOnce is the outcome if pods stop at once; nil: how long they take is known. See bound.
+	// AtOnce is the outcome if pods stop at once; nil: how long they take is known. See program.outcomes.
 	AtOnce *outcome
 }
 
@@ -88,9 +88,13 @@ func (p *program) compare(e *experiment, record func(c int) func(simulate.Record
 	return outcomes, errs
 }
 
-// bound makes the runs once more, with pods that stop at once, for the candidates whose pods are taken to use up their grace
-// period because nobody knows how long they take: the truth lies between the two.
-func (p *program) bound(e *experiment, outcomes []*outcome) error {
+// outcomes are those of compare. Where pods are taken to use up their grace period, because nobody knows how long they take to
+// stop, each has the one beside it in which they stop at once: the truth lies between the two.
+func (p *program) outcomes(e *experiment, record func(c int) func(simulate.Record)) ([]*outcome, error) {
+	outcomes, err := p.compare(e, record)
+	if err != nil {
+		return outcomes, err
+	}
 	quick := *e
 	quick.Page, quick.Candidates = false, nil
 	var of []*outcome
@@ -103,13 +107,13 @@ func (p *program) bound(e *experiment, outcomes []*outcome) error {
 		quick.Candidates, of = append(quick.Candidates, &c), append(of, o)
 	}
 	if len(of) == 0 {
-		return nil
+		return outcomes, nil
 	}
-	bounds, err := p.compare(&quick, nil)
+	atOnce, err := p.compare(&quick, nil)
 	for i, o := range of {
-		o.AtOnce = bounds[i]
+		o.AtOnce = atOnce[i]
 	}
-	return err
+	return outcomes, err
 }
 
 // blame puts before each mistake in a scenario the name of the file that it is in.

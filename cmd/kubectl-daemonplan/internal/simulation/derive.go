@@ -99,8 +99,8 @@ func (d *Derived) stop(pods []*corev1.Pod, events []*corev1.Event, spec rollout.
 	}
 	if took := stops(pods, events, grace); len(took) > 0 {
 		of := distributionOf(took)
-		d.say("it takes %s to stop: from the events of %s that %s replaced", inWords(took), text.Counted(len(took), "pod"),
-			text.Agree(len(took), "was", "were"))
+		d.say("it takes %s to stop: from the events of %s replaced", inWords(took),
+			text.Agree(len(took), "pod that was", "pods that were"))
 		return of
 	}
 	d.Grace = grace

@@ -267,6 +267,37 @@ func TestDeriveStop(t *testing.T) {
 	}
 }
 
+// Events of a dump tell how long pods take to stop: then the answer is no range.
+func TestForecastWithEvents(t *testing.T) {
+	const event = `
+---
+apiVersion: v1
+kind: Event
+metadata: {name: node-agent-gone.1, namespace: observability}
+involvedObject: {kind: Pod, namespace: observability, name: node-agent-gone, uid: gone}
+reason: Killing
+source: {host: general-1a-01}
+firstTimestamp: "2026-01-21T09:14:47Z"
+`
+	dump := write(t, "dump.yaml", read(t, someDump)+event)
+	_, stdout, stderr := call(2, false, "forecast", "--dump", dump, "--name", "node-agent", "--seeds", "2")
+	if !strings.Contains(stderr, "it takes 13s to stop: from the events of 1 pod that was replaced\n") || strings.Contains(stdout, "at once") {
+		t.Errorf("it says\n%s%s", stdout, stderr)
+	}
+}
+
+// The usual controller looks again at once; at large fleets a look takes it as long as docs/speed.md measured.
+func TestUsualController(t *testing.T) {
+	for nodes, interval := range map[int]time.Duration{1: 100 * time.Millisecond, 5000: 100 * time.Millisecond, 50_000: time.Second} {
+		if got := new(world).controller(nodes); got.Interval != interval || got.CallsPerSecond != 20 || got.CallBurst != 30 {
+			t.Errorf("for %d nodes it is %+v, want an interval of %v", nodes, got, interval)
+		}
+	}
+	if got := (&world{Controller: new(simulate.Controller)}).controller(50_000); got.Interval != 0 {
+		t.Errorf("an ideal one looks every %v", got.Interval)
+	}
+}
+
 // What kubectl printed of a set, and somebody edited, says by a number which template it had. The API server does not take that from
 // a manifest: the pods of the former template do not count as updated.
 func TestEditedManifest(t *testing.T) {

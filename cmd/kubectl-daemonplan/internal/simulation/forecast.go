@@ -63,10 +63,7 @@ func (p *program) forecast(q *question, f *objects.Files, form *format, of shard
 	}
 	e.shard = of
 	p.warn(e)
-	outcomes, err := p.compare(e, nil)
-	if err == nil {
-		err = p.bound(e, outcomes)
-	}
+	outcomes, err := p.outcomes(e, nil)
 	if err != nil {
 		p.tellDerived(e)
 		return p.failed(form, "forecast", err)

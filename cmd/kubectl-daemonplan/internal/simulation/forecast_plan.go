@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -35,8 +34,8 @@ func ForecastPlan(
 		Candidates: []*candidate{c},
 	}
 	p := &program{Stdout: out, Stderr: io.Discard, Workers: runtime.GOMAXPROCS(0), Engine: simulation}
-	outcomes, err := p.compare(e, nil)
-	if err := errors.Join(err, p.bound(e, outcomes)); err != nil {
+	outcomes, err := p.outcomes(e, nil)
+	if err != nil {
 		return err
 	}
 	printForecast(out, outcomes[0])

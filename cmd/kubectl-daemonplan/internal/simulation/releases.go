@@ -103,9 +103,7 @@ func (t *comparison) releases() {
 		}
 		return fmt.Sprintf("half in %s, all in %s", asDuration(quantile(list, 0.5)), asDuration(list[len(list)-1]))
 	})
-	t.line("  nodes behind", func(o *outcome) string {
-		return o.behind()
-	})
+	t.line("  nodes behind", (*outcome).behind)
 	t.line(fmt.Sprintf("  time with %d %% of the nodes down", atRisk), func(o *outcome) string {
 		return asDuration(float64(o.Traces[0].risky(o.Reports[0].Elapsed)))
 	})

@@ -89,7 +89,7 @@ type shardSpec struct {
 	Grace      time.Duration    `json:"grace"`
 }
 
-// savedOutcome has the runs of one spec that are in a shard. Places are what its traces look at.
+// savedOutcome has the runs of one spec that are in a shard, and those with pods that stop at once, if there are any.
 type savedOutcome struct {
 	Runs, AtOnce []savedRun
 }
@@ -130,11 +130,10 @@ func saved(o *outcome) []savedRun {
 		}
 		s := savedRun{
 			Run: run, Report: o.Reports[run], Version: t.Version, Left: t.Left, Releases: t.Releases,
-			Reached: t.reached, Back: t.back,
-			Serves: t.serves, Nodes: t.Nodes, Limits: t.Limits,
+			Reached: t.reached, Back: t.back, Serves: t.serves,
 		}
 		if run == 0 {
-			s.Series = t.Series
+			s.Nodes, s.Series, s.Limits = t.Nodes, t.Series, t.Limits
 		}
 		for _, p := range t.Places {
 			s.Places = append(s.Places, savedPlaces{p.bounded.Key, p.bounded.nodes, p.bounded.values, p.Worst, p.Most})
@@ -306,17 +305,22 @@ func (s *shard) restore(outcomes []*outcome) error {
 	if len(all) != len(outcomes) {
 		return fmt.Errorf("it has runs of %d specs, not of %d", len(all), len(outcomes))
 	}
-	of := shardNumber{s.Shard - 1, s.Of}
 	for i, o := range outcomes {
-		for list, into := range map[*[]savedRun]*outcome{&all[i].Runs: o, &all[i].AtOnce: o.AtOnce} {
-			for j := range *list {
-				run := &(*list)[j]
-				if into == nil || run.Run < 0 || run.Run >= s.Seeds || !of.has(run.Run) {
-					return fmt.Errorf("run %d is not one of it", run.Run)
-				}
-				run.restore(into)
-			}
+		if err := errors.Join(s.put(all[i].Runs, o), s.put(all[i].AtOnce, o.AtOnce)); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// put puts runs of the shard into their outcome; nil: there are to be none.
+func (s *shard) put(runs []savedRun, into *outcome) error {
+	of := shardNumber{s.Shard - 1, s.Of}
+	for i := range runs {
+		if run := runs[i].Run; into == nil || run < 0 || run >= s.Seeds || !of.has(run) {
+			return fmt.Errorf("run %d is not one of it", run)
+		}
+		runs[i].restore(into)
 	}
 	return nil
 }

@@ -163,10 +163,7 @@ func (p *program) run(q *question, f *objects.Files, out output, line string) (e
 			return nil, nil, err
 		}
 	}
-	outcomes, err = p.compare(e, kept.record)
-	if err == nil {
-		err = p.bound(e, outcomes)
-	}
+	outcomes, err = p.outcomes(e, kept.record)
 	if err != nil {
 		return nil, nil, p.broken(err, out.Out)
 	}
